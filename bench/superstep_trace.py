@@ -64,7 +64,7 @@ class Trip:
         code = frame.f_code
         if event != "call" or not code.co_filename.startswith(FOLDERS):
             return
-        if hasattr(frame.f_globals.get(code.co_name), "py_func"):  # compiled by Numba, which tells profilers of calls
+        if "__name__" not in frame.f_globals:  # Numba makes such a frame up, to tell profilers of compiled code
             return
         if self.ended == TRACED - 1:
             self._count(frame, code)

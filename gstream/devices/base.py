@@ -297,7 +297,9 @@ class Exchange(ABC):
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
         """What Device.frontier says, of all devices. Their figures are up to date then, and partials have come."""
         active, out, held, lists = self.devices[0].frontier(edges, table)
-        return active + sum(device.finish_counts() for device in self.devices[1:]), out, held, lists
+        for device in self.devices[1:]:
+            active += device.finish_counts()
+        return active, out, held, lists
 
     def partials(self, slices: Sequence[Range]) -> Iterator[tuple[slice, np.ndarray]]:
         """(rows, float64[rows, totals]) of each slice: partials of its blocks, there when `frontier` has returned."""

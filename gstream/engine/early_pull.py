@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from gstream.devices.job import Repeat
 from gstream.engine.direction import Frontier
-from gstream.engine.superstep import Supersteps
+from gstream.engine.superstep import Supersteps, shares
 
 
 class EarlyPull:
@@ -52,11 +52,12 @@ class EarlyPull:
         run = self._run
         assert run.whole is not None
         step, demand, _ = run.whole
-        shares = demand.shares(run.exchange.partition)
-        repeats = [device.repeat(step.table, part.numbers) for device, part in zip(run.devices, shares, strict=True)]
-        begun = [repeat for repeat in repeats if repeat is not None]
-        if len(begun) < len(repeats):
-            return
+        begun: list[Repeat] = []
+        for device, share in zip(run.devices, shares(run.exchange, demand), strict=True):
+            repeat = device.repeat(step.table, share.numbers)
+            if repeat is None:
+                return
+            begun.append(repeat)
         for number, repeat in enumerate(begun):
             repeat.ask(number == 0)
         before = run.counts()[0]

@@ -7,7 +7,6 @@ from typing import Any
 from gstream.engine.autonomous import Autonomous
 from gstream.engine.checkpoint import State
 from gstream.engine.delta_stepping import DeltaStepping
-from gstream.engine.direction import Frontier
 from gstream.engine.early_pull import EarlyPull
 from gstream.engine.run_state import FastPath
 from gstream.engine.settled_sums import SettledSums
@@ -29,13 +28,18 @@ class Run(Supersteps):
     def go(self) -> bool:
         """Run to the end, or to the limit, or until the caller's patience is gone; whether it converged."""
         self.begin()
+        asked = self.asked
         paths = [path(self) for path in FAST_PATHS if path.applies(self)]
         frontier = self.measure()
         while True:
             if self.watch is not None:
                 self.watch(self.supersteps, self.values())
-            converged = bool(self.supersteps and self.code.halt()) or self.still(frontier)
-            ended = converged or self.supersteps == self.limit or self.gives_up(frontier)
+            begun = self.supersteps > 0 or self.whole is None  # SUM sweeps every edge: at its start all are active
+            still = begun and frontier.vertices == 0 and not asked.exactly or self.plan.graph.vertices == 0
+            converged = still or self.supersteps > 0 and self.code.halt()
+            ended = converged or self.supersteps == self.limit
+            if asked.patience is not None and not ended:
+                ended = asked.gives_up(self.supersteps, frontier.vertices / max(1, self.plan.graph.vertices))
             if self.keeper is not None:
                 self.keeper.between(self, self.supersteps, ended)
             if ended:
@@ -68,18 +72,6 @@ class Run(Supersteps):
             self.exchange.each(lambda device, d, slices=slices: device.state.start(slices[d]))
             self.hand_round(slices)
         self.advance()
-
-    def still(self, frontier: Frontier) -> bool:
-        """Whether nothing is active. SUM sweeps every edge, so at its start all vertices are, whatever their value."""
-        if self.asked.exactly or self.whole is not None and self.supersteps == 0:
-            return self.plan.graph.vertices == 0
-        return frontier.vertices == 0
-
-    def gives_up(self, frontier: Frontier) -> bool:
-        """Whether the caller's patience is gone."""
-        return self.asked.patience is not None and self.asked.gives_up(
-            self.supersteps, frontier.vertices / max(1, self.plan.graph.vertices)
-        )
 
     def state(self, supersteps: int) -> State:
         """What a checkpoint keeps, after so many supersteps; good until the next one."""

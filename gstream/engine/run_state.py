@@ -45,11 +45,11 @@ class RunState:
     """One program on its way through supersteps; the engine has attached the devices.
 
     asked: what the caller wants; limit: supersteps that the run may make. supersteps: those made, with a checkpoint's;
-    began_at: the superstep of the checkpoint (0: none). slices: each chunk of WA, with the slice of each device. whole:
-    what every superstep of a SUM does, and its pages. last: no superstep follows this one. order: of the present
-    frontier, if its least values send first. cut: the step that the frontier was cut with
-    (gstream.engine.delta_stepping). pages_ahead: pages that were queued for the next superstep. vain_seconds: of a
-    device that could not make this superstep.
+    began_at: the superstep of the checkpoint (0: none). resident: all values are on the devices. copies_source: RA of a
+    pull is made from WA. slices: each chunk of WA, with the slice of each device. whole: what every superstep of a SUM
+    does, and its pages. last: no superstep follows this one. order: of the present frontier, if its least values send
+    first. cut: the step that the frontier was cut with (gstream.engine.delta_stepping). pages_ahead: pages that were
+    queued for the next superstep. vain_seconds: of a device that could not make this superstep.
     """
 
     def __init__(
@@ -69,9 +69,10 @@ class RunState:
             table = plan.table(plan.directions[0])
             self.whole = Step(plan.directions[0], table), Demand.whole(table), NO_PAGES
         sends = self.exchange.sends and plan.sends
-        heavy = plan.device.senders if sends else 0
+        device, heavy = plan.device, plan.device.senders if sends else 0
+        self.resident, self.copies_source = device.resident, device.message or device.source_copy
         self.slices = [(chunk, plan.slices(chunk, heavy=heavy)) for chunk in plan.chunks]
-        self.exchange.attach(self.slices[0][1] if plan.device.resident and self.slices else None, sends)
+        self.exchange.attach(self.slices[0][1] if self.resident and self.slices else None, sends)
         self.began_at = self.supersteps = self.pages_ahead = 0
         self.last = False
         self.order: Order | None = None

@@ -43,7 +43,8 @@ class Supersteps(RunState):
         """
         self.refresh(step)
         for chunk, slices in self.slices:
-            self.load(chunk)
+            if not self.resident:
+                self.load(chunk)
             wanted = demand
             if len(self.slices) > 1 and step.direction == "pull":
                 wanted = demand.among(step.table.pages_of_range(*chunk))
@@ -61,16 +62,15 @@ class Supersteps(RunState):
         self.code.set_superstep(before)
 
     def load(self, chunk: Range) -> None:
-        """Line 12: WA to the devices, if they do not have all of it."""
-        if not self.plan.device.resident:
-            self.exchange.queue(lambda device, _: device.state.load(chunk, values=True))
+        """Line 12: WA to the devices."""
+        self.exchange.queue(lambda device, _: device.state.load(chunk, values=True))
 
     def refresh(self, step: Step) -> None:
         """RA of a pull: what every vertex sends, from WA. Every device makes all of it, unless `apply` sent it."""
-        known = self.plan.device
-        if step.direction == "pull" and (known.message or known.source_copy) and not self.exchange.sent:
+        if step.direction == "pull" and self.copies_source and not self.exchange.sent:
             for chunk, _ in self.slices:
-                self.load(chunk)
+                if not self.resident:
+                    self.load(chunk)
                 self.exchange.queue(lambda device, _, chunk=chunk: device.state.refresh(chunk))
 
     def join(self, step: Step, demand: Demand, in_place: np.ndarray = NO_PAGES) -> None:
@@ -97,9 +97,8 @@ class Supersteps(RunState):
 
     def hand_round(self, slices: list[Range]) -> None:
         """Bits, and values that stay on devices, to all devices. Line 29: other values to host memory. And partials."""
-        resident = self.plan.device.resident
-        self.exchange.gather(slices, resident)
-        if not resident:
+        self.exchange.gather(slices, self.resident)
+        if not self.resident:
             for device, part in zip(self.devices, slices, strict=True):
                 device.state.store(part)
         if self.code.totals:
@@ -144,7 +143,7 @@ class Supersteps(RunState):
 
     def values(self) -> np.ndarray:
         """value[V] in store order."""
-        if self.plan.device.resident:
+        if self.resident:
             self.exchange.collect()
             return self.devices[0].state.read_values()
         assert self.host.value is not None
@@ -159,8 +158,15 @@ def stream(
 
     again: the next call is for the same pages. in_place: as for Supersteps.nested_loop.
     """
-    given = zip(exchange.devices, sources.of(demand.table), demand.shares(exchange.partition), strict=True)
-    exchange.feed([feed(*one, weights, again, in_place) for one in given])
+    given, feedings = sources.by_name[demand.table.name], []
+    for device, source, share in zip(exchange.devices, given, shares(exchange, demand), strict=True):
+        feedings.append(feed(device, source, share, weights, again, in_place))
+    exchange.feed(feedings)
+
+
+def shares(exchange: Exchange, demand: Demand) -> list[Demand]:
+    """What each device owns of the pages: h(j)."""
+    return [demand] if len(exchange.devices) == 1 else demand.shares(exchange.partition)
 
 
 def feed(

@@ -141,12 +141,13 @@ class PageSource:
     """Feeds batches of one topology's pages. One thread consumes a streamed source; a resident one may be shared."""
 
     def __init__(
-        self, table: PageTable, reader: Reader, plan: SourcePlan, readers: ThreadPoolExecutor, poison: bool = False,
-        trace: Trace | None = None, pin: Pin | None = None,
+        self, table: PageTable, reader: Reader, plan: SourcePlan, readers: ThreadPoolExecutor,
+        count: Callable[[int], None], poison: bool = False, trace: Trace | None = None, pin: Pin | None = None,
     ) -> None:  # fmt: skip
+        """count: called with the bytes of each read, by any thread."""
         self.table, self._trace = table, trace
         self.plan = plan
-        self.bytes_read, self._process = 0, os.getpid()
+        self._count, self._process = count, os.getpid()
         self.poison = poison
         rows = plan.rows(table)
         self.pages = page_rows(rows, table.page_bytes)
@@ -166,7 +167,6 @@ class PageSource:
                 raise
         self._reader = reader
         self._readers = readers
-        self._lock = threading.Lock()
         self._passed = 0  # pages that the device keeps
         self._free = deque(range(plan.groups))
         self._ahead: deque[tuple[Batch, Future[None] | None]] = deque()
@@ -194,9 +194,8 @@ class PageSource:
         the first of them while the caller merges. Raises StoreError on a bad page.
         """
         if self.plan.resident:
-            yield from self._resident_batches(numbers, whole, self.weights if weights else None)
-        else:
-            yield from self._streamed_batches(numbers, whole, make_room, weights, again)
+            return self._resident_batches(numbers, whole, self.weights if weights else None)
+        return self._streamed_batches(numbers, whole, make_room, weights, again)
 
     def first_again(self, numbers: np.ndarray, weights: bool) -> Iterator[Batch]:
         """The batches that `batches` will give for the same pages, where all are in memory; else none."""
@@ -377,8 +376,7 @@ class PageSource:
                 self._reader.read(first, count, out=self.pages[row : row + count])
                 if self.weights is not None:
                     self._reader.read_weights(first, count, out=self.weights[row : row + count])
-        with self._lock:
-            self.bytes_read += self.table.stored_bytes(len(numbers), self.weights is not None)
+        self._count(self.table.stored_bytes(len(numbers), self.weights is not None))
 
 
 def _settle(reads: Iterable[Future[None] | None], process: int) -> None:

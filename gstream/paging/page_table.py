@@ -43,13 +43,17 @@ class PageTable:
     weight_page_bytes: int
     stretch: int
 
-    @property
+    @cached_property
     def pages(self) -> int:
         return len(self.first_vertex)
 
-    @property
+    @cached_property
     def page_bytes(self) -> int:
         return self.layout.page_bytes
+
+    @cached_property
+    def id_dtype(self) -> np.dtype:
+        return self.layout.id_dtype
 
     @property
     def reach(self) -> int:
@@ -89,7 +93,7 @@ class PageTable:
 
     def words_of(self, pages: np.ndarray) -> np.ndarray:
         """id[n, W]: pages uint8[n, page_bytes] seen as words."""
-        return pages.view(self.layout.id_dtype)
+        return pages.view(self.id_dtype)
 
     def weights_of(self, pages: np.ndarray) -> np.ndarray:
         """weight[n, W]: weights pages uint8[n, weight_page_bytes] seen as weights."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
@@ -14,7 +15,9 @@ from gstream.telemetry.trace import Trace
 
 
 class Sources:
-    """Page sources by the page set's name. A resident page set has one source, which all devices share.
+    """Page sources by the page set's name, one a device. A resident page set has one source, which all devices share.
+
+    bytes_read: of pages and weights, from the store's file so far.
 
     devices: how many there are. pin: Device.pin of the first, if it pins: memory pinned for one GPU is pinned for all.
     poison: fill ring rows that are let go of, for fake devices. capped: host memory has a cap, so that what a plan
@@ -27,43 +30,39 @@ class Sources:
     ) -> None:  # fmt: skip
         self._store, self._devices, self._readers = store, devices, readers
         self._capped, self._poison, self._trace, self._pin = capped, poison, trace, pin
-        self._made: dict[str, list[PageSource]] = {}
-        self._read_by_dropped = 0
-
-    def of(self, table: PageTable) -> list[PageSource]:
-        """The sources of a page set, one a device."""
-        return self._made[table.name]
+        self.by_name: dict[str, list[PageSource]] = {}
+        self.bytes_read, self._lock = 0, threading.Lock()
 
     def in_memory(self, table: PageTable, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:
         """The pages of a page set that is resident in host memory; wanted: int64[n], those that are read first."""
-        return self._made[table.name][0].in_memory(weights, wanted)
+        return self.by_name[table.name][0].in_memory(weights, wanted)
 
     def unread(self, table: PageTable, plan: SourcePlan) -> int:
         """Pages that have yet to be read of those that are to stay in host memory."""
-        have = self._made.get(table.name)
+        have = self.by_name.get(table.name)
         if not plan.resident:
             return 0
         return table.pages if have is None or not have[0].plan.serves(plan) else have[0].unread
 
     def cached(self, table: PageTable, plan: SourcePlan) -> int:
         """Pages that the caches of a streamed page set hold already."""
-        have = self._made.get(table.name)
+        have = self.by_name.get(table.name)
         if plan.resident or have is None or not have[0].plan.serves(plan):
             return 0
         return sum(source.cache.used for source in have if source.cache is not None)
 
     def serve(self, table: PageTable, weights: bool) -> bool:
         """Whether the source that is there has what a sweep reads (resident weights may go unused)."""
-        have = self._made.get(table.name)
+        have = self.by_name.get(table.name)
         return have is not None and (have[0].plan.weights or not weights)
 
     def prepare(self, plans: dict[str, SourcePlan], tables: dict[str, PageTable]) -> None:
         """Make the sources as planned; those that hold the same already stay, with their pages."""
-        for name in [name for name in self._made if name not in plans]:
+        for name in [name for name in self.by_name if name not in plans]:
             if self._capped or not all(plan.resident for plan in plans.values()):
                 self._drop(name)
         for name, plan in plans.items():
-            have = self._made.get(name)
+            have = self.by_name.get(name)
             if have is not None and have[0].plan.serves(plan):
                 continue
             self._drop(name)
@@ -71,15 +70,16 @@ class Sources:
             with ExitStack() as undo:
                 made = []
                 for _ in range(1 if plan.resident else self._devices):
-                    given = (tables[name], reader, plan, self._readers, self._poison, self._trace, self._pin)
+                    beside = self._readers, self._count, self._poison, self._trace, self._pin
+                    given = (tables[name], reader, plan, *beside)
                     made.append(PageSource(*given))
                     undo.callback(made[-1].close)
-                self._made[name] = made * self._devices if plan.resident else made
+                self.by_name[name] = made * self._devices if plan.resident else made
                 undo.pop_all()
 
     def holds(self, name: str) -> bool:
         """Whether host memory has room for all pages of a page set: those that are not there are read once."""
-        return name in self._made and self._made[name][0].plan.resident
+        return name in self.by_name and self.by_name[name][0].plan.resident
 
     def settle(self) -> None:
         """End reading ahead for supersteps that do not come."""
@@ -88,32 +88,31 @@ class Sources:
 
     def drop_streamed(self) -> None:
         """After an error ring groups and cache slots may be in any state: streamed sources are made anew."""
-        for name in [name for name, have in self._made.items() if not have[0].plan.resident]:
+        for name in [name for name, have in self.by_name.items() if not have[0].plan.resident]:
             self._drop(name)
 
     def clear(self) -> None:
         """Free all pages."""
-        for name in list(self._made):
+        for name in list(self.by_name):
             self._drop(name)
 
     def _drop(self, name: str) -> None:
-        """Free one page set's rows, its figures kept."""
-        for source in set(self._made.pop(name, ())):
+        """Free one page set's rows."""
+        for source in set(self.by_name.pop(name, ())):
             source.close()
-            self._read_by_dropped += source.bytes_read
+
+    def _count(self, nbytes: int) -> None:
+        """Of any thread that reads."""
+        with self._lock:
+            self.bytes_read += nbytes
 
     def distinct(self) -> list[PageSource]:
         """Each source once."""
-        return list({id(source): source for have in self._made.values() for source in have}.values())
+        return list({id(source): source for have in self.by_name.values() for source in have}.values())
 
     @property
     def bytes_held(self) -> int:
         return sum(source.bytes_held for source in self.distinct())
-
-    @property
-    def bytes_read(self) -> int:
-        """Bytes of pages and weights read from the store's file so far."""
-        return self._read_by_dropped + sum(source.bytes_read for source in self.distinct())
 
     def take_hits(self) -> tuple[int, int]:
         """Hits and misses of the caches in host memory since the last call."""

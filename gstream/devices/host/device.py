@@ -7,6 +7,7 @@ added up at the end in page order. Calls are finished when they return.
 
 from __future__ import annotations
 
+import time
 import weakref
 from typing import Any
 
@@ -17,7 +18,7 @@ from gstream.devices.host.threads import Workers
 from gstream.devices.host.vertex_state import records_of
 from gstream.hostcode.parts import EDGES_A_PART, make_parts
 from gstream.paging.page_source import Batch
-from gstream.telemetry.trace import Trace, timed
+from gstream.telemetry.trace import Trace
 
 EDGES_A_VISIT = 32  # edges that take the time of finding a list
 WHOLE_LIST = 1 << 62  # a kernel may need to know what stands before a neighbour in its list
@@ -44,14 +45,13 @@ class HostDevice(MemoryDevice):
         self._workers.close()
 
     def submit(self, batch: Batch) -> None:
-        words = batch.table.words_of(batch.pages)
+        began, pages = time.perf_counter(), len(batch.numbers)
+        words = batch.pages.view(batch.table.id_dtype)
         weights = None if batch.weights is None else batch.table.weights_of(batch.weights)
-        with timed(self._trace, self.name, "kernels", f"{len(batch.numbers)} pages of {batch.table.name}"):
-            if self._sweep is not None:
-                edges = self._visit(batch, words, weights)
-            else:
-                edges = self._process(batch, words, self.state.code.no_weights if weights is None else weights)
-        pages = len(batch.numbers)
+        edges = self._process(batch, words, weights) if self._sweep is None else self._visit(batch, words, weights)
+        if self._trace is not None:
+            ended = time.perf_counter()
+            self._trace.span(self.name, "kernels", f"{pages} pages of {batch.table.name}", began, ended)
         self.count(edges, pages, batch.table.stored_bytes(pages, batch.weights is not None))
         batch.done()
 
@@ -74,8 +74,9 @@ class HostDevice(MemoryDevice):
         threads = 1 + (len(records) * EDGES_A_VISIT + int(records[:, 2].sum())) // EDGES_A_PART
         return self._workers.run(kernel.run_listed, words, weights, records, counter, state, limit=threads)
 
-    def _process(self, batch: Batch, words: np.ndarray, weights: np.ndarray) -> int:
+    def _process(self, batch: Batch, words: np.ndarray, weights: np.ndarray | None) -> int:
         state, step = self.state, self.step
+        weights = state.code.no_weights if weights is None else weights
         if step.listed is not None:
             work = records_of(words, batch.numbers, batch.rows, batch.table, step.listed, skip=step.skip)
         else:

@@ -47,7 +47,12 @@ class MemoryExchange(Exchange):
         for future in futures:
             future.result()
 
+    queue = each
+
     def feed(self, feedings: Sequence[Feeding]) -> None:
+        if len(feedings) == 1:
+            deque(feedings[0], maxlen=0)
+            return
         self.each(lambda _, number: deque(feedings[number], maxlen=0))
 
     def reduce(self, slices: Sequence[Range], pulled: PageTable | None, then: Call) -> None:
@@ -59,13 +64,14 @@ class MemoryExchange(Exchange):
         self.sent = self._sending
 
     def _combine(self, device: MemoryDevice, part: Range, pulled: PageTable | None) -> None:
-        peers = [peer.state for peer in self.devices]
+        state = device.state
+        peers = [peer.state for peer in self.devices] if len(self.devices) > 1 else [state]
         if len(peers) > 1:
             began = time.perf_counter()
-            device.state.reduce(part, peers)
+            state.reduce(part, peers)
             device.stats.merge_seconds += time.perf_counter() - began
         if pulled is not None:
-            device.state.add_hubs(pulled, part, peers)
+            state.add_hubs(pulled, part, peers)
 
     def gather(self, slices: Sequence[Range], values: bool) -> None:
         if len(self.devices) > 1:
@@ -146,7 +152,8 @@ class MemoryDevice(Device):
         return 0
 
     def _count_looked(self) -> None:
-        self.stats.edges, self.state.looked = self.stats.edges + self.state.looked, 0
+        state = self.state
+        self.stats.edges, state.looked = self.stats.edges + state.looked, 0
 
     def begin_sweep(self, kernel: PageKernel, tables: dict[str, PageTable], plan: DevicePlan) -> None:
         self._sweep = (kernel, kernel.make_state())

@@ -191,7 +191,9 @@ class VertexState(Vertices):
         self.hubs.append((of_part[large], self.carry[large]))
 
     def add_hubs(self, table: PageTable, part: Range, peers: Sequence[VertexState]) -> None:
-        columns = [column for peer in peers for column in peer.hubs]
+        columns: list[tuple[np.ndarray, np.ndarray]] = []
+        for peer in peers:
+            columns += peer.hubs
         if not columns:
             return
         numbers, sums = (np.concatenate(column) for column in zip(*columns, strict=True))
