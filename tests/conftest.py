@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 EXAMPLES = "GSTREAM_EXAMPLES"
 ROOT = Path(__file__).resolve().parent.parent
+CLOSING = {"inputs", "format", "convert", "test_processes.py"}  # whose tests leave nothing open to be collected
 # Fake devices, for commands in processes of their own, too: these find them by the path.
 os.environ["GSTREAM_TEST_DEVICES"] = "tests.fakes.device:FakeDevice"
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
@@ -52,6 +53,10 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if CLOSING.intersection(item.path.parts):
+            item.add_marker(pytest.mark.filterwarnings("error::ResourceWarning"))
+            item.add_marker(pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning"))
     out = choice.deselected(items, config.args)
     if out:
         config.hook.pytest_deselected(items=out)

@@ -12,6 +12,7 @@ import os
 import stat
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from pagestore.convert.options import ProgressHook
@@ -94,31 +95,47 @@ def open_source(
     if options.format is not None and options.format not in FORMATS:
         raise UsageError(f"--format {options.format}: unknown; it is one of {', '.join(FORMATS)}.")
     inputs = _pair_ldbc(inputs, options)
-    found = [_identify(path, options) for path in inputs]
-    for path, (_, kind) in zip(inputs, found, strict=True):
-        if FORMATS[kind].seeking:
-            _check_plain(path, kind)
-    identity = fingerprint(inputs, [path for path, _ in found], options)
-    opened = [_open_one(path, kind, options, workdir, memory_bytes) for path, kind in found]
-    if named := any(getattr(source, "strings", False) for source in opened):
-        _read_as_names(found, opened, options, workdir, memory_bytes)
-    if options.directed is not None:
-        for one in opened:
-            one.directed = options.directed
-    if named:
-        source = _named(opened, workdir, memory_bytes, progress, sample)
-    elif len(opened) == 1:
-        source = opened[0]
-    else:
-        from pagestore.inputs.several import SeveralSources
-
-        source = SeveralSources(opened)
+    with ExitStack() as undo:
+        found = []
+        for path in inputs:
+            found.append(_identify(path, options))
+            if isinstance(found[-1][0], ByteStream):
+                undo.callback(found[-1][0].close)
+        for path, (_, kind) in zip(inputs, found, strict=True):
+            if FORMATS[kind].seeking:
+                _check_plain(path, kind)
+        identity = fingerprint(inputs, [path for path, _ in found], options)
+        opened: list[EdgeSource] = []
+        for given, kind in found:
+            opened.append(_open_one(given, kind, options, workdir, memory_bytes))
+            undo.callback(opened[-1].close)
+        source: EdgeSource = _as_one(opened, found, options, workdir, memory_bytes, progress, sample)
+        undo.pop_all()  # nothing failed: what is open stays so
     source.fingerprint = identity
     source.assumptions = _of_all([(one.name, one.assumed()) for one in opened])
     source.doubts = _of_all([(one.name, one.doubt()) for one in opened])
     source.promised = of_all([Promise(*one.promised) for one in opened])
     source.opening_seconds = time.perf_counter() - started
     return source
+
+
+def _as_one(
+    opened: list[EdgeSource], found: Sequence[tuple[str | Path | ByteStream, str]], options: InputOptions,
+    workdir: Path, memory_bytes: int, progress: ProgressHook | None, sample: bool,
+) -> EdgeSource:  # fmt: skip
+    """Several inputs as one graph; opened again, in their places, where names in others make their numbers names."""
+    if named := any(getattr(source, "strings", False) for source in opened):
+        _read_as_names(found, opened, options, workdir, memory_bytes)
+    if options.directed is not None:
+        for one in opened:
+            one.directed = options.directed
+    if named:
+        return _named(opened, workdir, memory_bytes, progress, sample)
+    if len(opened) == 1:
+        return opened[0]
+    from pagestore.inputs.several import SeveralSources
+
+    return SeveralSources(opened)
 
 
 def _of_all(said: list[tuple[str, str]]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -116,21 +117,20 @@ class _Dictionary:
     def _distribute(self, hashed: EdgeFile, parts: NameParts) -> None:
         slots = max(self._memory_bytes // CACHE_SHARE // 16, CACHE_SLOTS)
         cache = np.full((min(slots, 1 << 31), 2), EMPTY, dtype=np.uint64)
-        if isinstance(self._union, SeveralSources):
-            self._union.begin_lines()
         ticker = Ticker(self._hook, "read names", self._union.total_bytes, "bytes")
-        for source in self._sources:
-            for chunk in source.names_of_edges():
-                ends = []
-                for column in (chunk.source, chunk.target):
-                    names, second = hashes_of(column, self._seed)
-                    new = np.empty(len(names), dtype=np.int64)
-                    count = int(new_names(names.hashes, second, cache, new))
-                    if count:
-                        parts.append(names.take(once(new[:count], names.hashes, second)))
-                    ends.append(names.hashes)
-                hashed.append(ends[0], ends[1], chunk.weight)
-                ticker.set(self._union.position())
+        with self._union.a_pass() if isinstance(self._union, SeveralSources) else nullcontext():
+            for source in self._sources:
+                for chunk in source.names_of_edges():
+                    ends = []
+                    for column in (chunk.source, chunk.target):
+                        names, second = hashes_of(column, self._seed)
+                        new = np.empty(len(names), dtype=np.int64)
+                        count = int(new_names(names.hashes, second, cache, new))
+                        if count:
+                            parts.append(names.take(once(new[:count], names.hashes, second)))
+                        ends.append(names.hashes)
+                    hashed.append(ends[0], ends[1], chunk.weight)
+                    ticker.set(self._union.position())
         ticker.finish()
 
     def _write_names(self, parts: NameParts) -> tuple[StringNames, Vector]:

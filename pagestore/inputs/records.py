@@ -10,6 +10,8 @@ The vertices are 0..2^scale-1: --num-vertices, or the least power of two above a
 
 from __future__ import annotations
 
+import os
+import weakref
 from abc import abstractmethod
 from pathlib import Path
 
@@ -38,7 +40,8 @@ class RecordSource(NumberedSource):
         self._memory = memory_bytes
         self.name = str(path)
         self.vertices, self.id_base = options.num_vertices, self._ids.low
-        self._file = open(path, "rb", buffering=0)
+        self._descriptor = os.open(path, os.O_RDONLY)
+        self._closed = weakref.finalize(self, os.close, self._descriptor)  # also of a source that could not be opened
         self._reached = 0
 
     @property
@@ -66,7 +69,7 @@ class RecordSource(NumberedSource):
         def failed(error: OSError, byte: int) -> Exception:
             return read_error(error, f"{self.name}: can't be read at byte {byte}", "Check the path and its rights.")
 
-        if fill(self._file.fileno(), offset, data, failed) < len(data):
+        if fill(self._descriptor, offset, data, failed) < len(data):
             raise InputError(f"{self.name}: ends before {end}. The file was cut: write it again.")
         return data.view(dtype)
 
@@ -85,7 +88,7 @@ class RecordSource(NumberedSource):
 
     def close(self) -> None:
         """See EdgeSource."""
-        self._file.close()
+        self._closed()
 
 
 class PackedEdgeSource(RecordSource):

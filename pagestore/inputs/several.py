@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -56,23 +57,30 @@ class SeveralSources(EdgeSource):
                 )
         return values[0]
 
-    def begin_lines(self) -> None:
-        """A pass over all inputs begins: forget the lines that were skipped before."""
-        if self._lines:
+    @contextmanager
+    def a_pass(self, afresh: bool = True) -> Iterator[None]:
+        """A pass over all inputs, whose list of skipped lines is whole when it ends. afresh: forget those before."""
+        if self._lines and afresh:
             self._lines[0].bad.begin()
-
-    def chunks(self) -> Iterator[EdgeChunk]:
-        self.begin_lines()
         try:
-            for source in self.sources:
-                yield from source.chunks()
+            yield
         finally:
             if self._lines:
                 self._lines[0].bad.close()
 
+    def chunks(self) -> Iterator[EdgeChunk]:
+        with self.a_pass():
+            for source in self.sources:
+                yield from source.chunks()
+
     def vertex_ids(self) -> Iterator[np.ndarray] | None:
         lists = [ids for source in self.sources if (ids := source.vertex_ids()) is not None]
-        return (ids for one in lists for ids in one) if lists else None
+        return self._all_of(lists) if lists else None
+
+    def _all_of(self, lists: Sequence[Iterator[np.ndarray]]) -> Iterator[np.ndarray]:
+        with self.a_pass(afresh=False):
+            for ids in lists:
+                yield from ids
 
     def position(self) -> int:
         return sum(source.position() for source in self.sources)

@@ -78,12 +78,12 @@ def test_the_end_of_a_process(tmp_path: Path) -> None:
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     assert run("generate", "uniform", "g.gs", "--scale", "14", cwd=tmp_path).returncode == 0
-    process = start("export", "g.gs", "-", cwd=tmp_path)
-    assert process.stdout is not None and process.stderr is not None
-    assert process.stdout.readline().count("\t") == 1
-    process.stdout.close()
-    assert process.stderr.read() == ""
-    assert process.wait(60) == 128 + signal.SIGPIPE
+    with start("export", "g.gs", "-", cwd=tmp_path) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline().count("\t") == 1
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(60) == 128 + signal.SIGPIPE
 
 
 def test_a_full_disk_is_exit_5_and_leaves_nothing(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -315,7 +316,7 @@ def test_columns_that_would_waste_too_much_change_no_page(tmp_path):
     for columns in (1, 32):
         path = str(tmp_path / f"{columns}.gs")
         write_store(path, random_edges(), columns=columns)
-        stores.append(open(path, "rb").read())
+        stores.append(Path(path).read_bytes())
     assert stores[0] == stores[1]
 
 

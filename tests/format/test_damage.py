@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,7 +100,7 @@ def test_flips_inside_datasets_are_always_refused(store_path, tmp_path):
 
 
 def test_a_store_cut_anywhere_is_refused(store_path, tmp_path):
-    data = open(store_path, "rb").read()
+    data = Path(store_path).read_bytes()
     with open_store(store_path) as store:
         ends = {extent.offset + extent.nbytes for extent in store.extents.values()}
     lengths = {0, 1, 7, 8, 9, 48, 511, 512, 4095, 4096, len(data) - 1, len(data) - 4096, *(end - 1 for end in ends)}

@@ -6,6 +6,7 @@ import errno
 import os
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(store):
     """Pages and weights of the out-topology, straight from the file."""
-    data = open(store.path, "rb").read()
+    data = Path(store.path).read_bytes()
     parts = []
     for name in ("pages", "weights"):
         extent = store.extents[f"topology/out/{name}"]
@@ -143,7 +144,7 @@ def test_out_of_range_and_missing_weights(store, tmp_path):
 
 def test_unchecked_reads_return_what_is_there(store, tmp_path):
     path = tmp_path / "bad.gs"
-    data = bytearray(open(store.path, "rb").read())
+    data = bytearray(Path(store.path).read_bytes())
     data[store.topology("out").pages_offset + 100] ^= 1
     path.write_bytes(data)
     with open_store(str(path)) as bad, bad.topology("out").reader() as reader:
@@ -154,7 +155,7 @@ def test_unchecked_reads_return_what_is_there(store, tmp_path):
 
 def test_a_file_cut_while_open(store, tmp_path):
     path = tmp_path / "cut.gs"
-    path.write_bytes(open(store.path, "rb").read())
+    path.write_bytes(Path(store.path).read_bytes())
     with open_store(str(path)) as cut:
         topology = cut.topology("out")
         end = topology.pages_offset + topology.pages * 4096 - 100
@@ -167,7 +168,7 @@ def test_a_file_cut_while_open(store, tmp_path):
 def test_weights_of_a_file_cut_while_open(store, tmp_path):
     """Those of a page begin and end inside blocks, so direct reads take more than is asked for."""
     path = tmp_path / "cut.gs"
-    path.write_bytes(open(store.path, "rb").read())
+    path.write_bytes(Path(store.path).read_bytes())
     with open_store(str(path)) as cut:
         topology = cut.topology("out")
         end = topology.weights_offset + topology.pages * topology.weight_page_bytes - 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def test_the_cut_does_not_change_a_byte(tmp_path):
     paths = [str(tmp_path / f"{split}.gs") for split in (1, 700, 100_000)]
     for path, split in zip(paths, (1, 700, 100_000), strict=True):
         write_store(path, edges, split=split)
-    assert len({open(path, "rb").read() for path in paths}) == 1
+    assert len({Path(path).read_bytes() for path in paths}) == 1
 
 
 @pytest.fixture(scope="module")

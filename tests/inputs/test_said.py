@@ -11,7 +11,7 @@ import pytest
 from input_files import edges_of, opened, read, write
 
 from pagestore.convert import ConvertOptions, convert
-from pagestore.errors import InputError
+from pagestore.errors import GstreamError, InputError
 
 PAIRS = [(1, 2), (2, 3)]
 MTX = "%%MatrixMarket matrix coordinate pattern general\n"
@@ -123,6 +123,12 @@ def test_nothing_is_left_to_the_garbage_collector(tmp_path):
         source = opened(write(tmp_path, "a.v", "1\n5\n") and write(tmp_path, "a.e", "1 7\n"), tmp_path)
         with pytest.raises(InputError, match="not in the vertex file"):
             convert(source, tmp_path / "b.gs", ConvertOptions(page_bytes=4096))
+        np.save(tmp_path / "a.npy", np.array([[1, 2]]))
+        write(tmp_path, "bad.npy", b"\x93NUMPY")
+        for second in ("bad.npy", "none.txt"):
+            with pytest.raises(GstreamError):
+                opened([tmp_path / "a.npy", tmp_path / second], tmp_path)
+        opened([write(tmp_path, "x.txt", "1 2\nx\n"), write(tmp_path, "y.txt", "a b\n")], tmp_path, bad_lines="skip")
         del source
         gc.collect()
     assert [str(one.message) for one in said] == []
