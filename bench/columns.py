@@ -1,4 +1,4 @@
-"""What edge_vertex.py counts of column pages: their extra memory by Per_Group_Num (paper 000, section 5.6, Figure 14).
+"""Extra memory of column pages by Per_Group_Num, for edge_vertex.py (Edge-Vertex paper, section 5.6, Figure 14).
 
 The paper pads every group of vertices to its longest list. Here only pages that waste little are laid in columns
 (pagestore/planning.py), so the padding is bounded, and the figure has two halves: the padding, and how many pages are

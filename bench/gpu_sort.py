@@ -1,4 +1,4 @@
-"""The approximate sort of paper 000 on a GPU (cuda/order.cu), and CUB's exact sorts of the same degrees.
+"""The approximate sort of the Edge-Vertex paper on a GPU (cuda/order.cu), and CUB's exact sorts of the same degrees.
 
     with DegreeSort(gpu, in_degree, out_degree) as sort:
         ms = sort.approximate(buckets=1000)      # milliseconds on the GPU, from degrees to places

@@ -1,4 +1,4 @@
-"""What simd.py measures: the model of paper 001 (UA, UR, ME by group size S), and speed with each S forced.
+"""What simd.py measures: the model of the SIMD paper (UA, UR, ME by group size S), and speed with each S forced.
 
 Its Figure 6 has the shares of SIMD lanes by S, its Figure 5 the speed of BFS's expansion. Here BFS pushes along
 out-pages, whose list lengths the model is given, and PageRank pulls along in-pages. The model counts whole sweeps: of a

@@ -1,10 +1,10 @@
-"""What edge_vertex.py measures: the approximate sort of paper 000 against exact ones, and what it buys.
+"""What edge_vertex.py measures: the approximate sort of the Edge-Vertex paper against exact ones, and what it buys.
 
 The paper (sections 4.1, 5.1 and 5.5) sorts vertices by in-degree, since a vertex's messages come along its in-edges:
 here in-degrees are sorted, and in-pages pulled. Its Figure 10 has PageRank with and without the sort, Figure 11 the
 time of sorts by size, Figure 12 PageRank by the number of buckets, Table 2 the graphs, Table 5 the efficiency of warps
-whose lanes have a vertex each: what the model of paper 001 calls ME at a group size of 1. Without a sort (0 buckets in
-the paper) stands as one bucket.
+whose lanes have a vertex each: ME at a group size of 1 in the model of the SIMD paper. Without a sort (0 buckets in the
+paper) stands as one bucket.
 """
 
 from __future__ import annotations

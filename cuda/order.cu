@@ -1,5 +1,5 @@
-// The approximate sort of paper 000 (section 4.1) on the GPU: every vertex's place by descending degree, in linear
-// buckets, unordered within one.
+// The approximate sort of the Edge-Vertex paper (section 4.1) on the GPU: every vertex's place by descending degree,
+// in linear buckets, unordered within one.
 //
 //     extremes_kernel                        least and greatest degree; where they are equal the sort is off
 //     count_buckets_kernel                   step 1: how many vertices each bucket has

@@ -88,7 +88,7 @@ class Graph(Methods):
         self._closed = True
 
     def begin_again(self) -> None:
-        """What a forked child does first: the parent's threads and devices are left to it, and nobody waits."""
+        """What a forked child does first: it leaves threads and devices to the parent, and waits for no lock."""
         self._turn, self._stop = Turn(self._store.path), StopRequest()
         self._taken.leave_engine()
 

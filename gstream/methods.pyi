@@ -340,11 +340,11 @@ class Methods(ABC):
         """
 
     def kcore(self, k: int | None = None, certify: bool = False, **options: Any) -> Result:
-        """Core number of every vertex, or with k who is in the k-core. Columns: vertex, core.
+        """Core number of every vertex, or with k the vertices of the k-core. Columns: vertex, core.
 
         As networkx.core_number. With k the column is in_core: 1 or 0.
 
-        - k: who is in the N-core; default: all core numbers.
+        - k: the vertices of the N-core; default: all core numbers.
         - certify: prove the answer (by its definition).
 
         Definition: in- and out-neighbours added up; simple graph: no self-loops, repeated edges once.

@@ -1,7 +1,7 @@
 """Compiled checks of pages: the rules R2 to R6 of pagestore/decode.py at some ns an edge.
 
 The scrub asks for all of them (`walk_records`, `scan_neighbours`). Every reader asks `unsound`, at the rate of memory:
-a checksum finds accidents, but a page that somebody made has the right one, whatever its slots, sizes and neighbours
+a checksum finds accidents, but a forged page has the right one, whatever its slots, sizes and neighbours
 say, and kernels on cores and GPUs take them as they are. So R2 to R4, and of R5 that neighbours are vertices, are
 checked before any kernel sees a page. Wrong order, degrees or heads make a wrong graph, but no read past an end.
 

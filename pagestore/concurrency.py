@@ -2,7 +2,7 @@
 
 A fork copies locks as they are, and none of the threads that would open them. So a fork waits until no thread makes or
 loads code (`LOADING`, Numba's own lock, and those given to `fork_waits_for`): the child finds these locks open, and
-nothing half made. Other locks of this project are made anew in the child by whoever owns them.
+nothing half made. Other locks of this project are made anew in the child by their owners.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
 
-FORK_SECONDS = 60.0  # that a fork waits for a lock: who holds it may wait for a lock of other code that forks take
+FORK_SECONDS = 60.0  # that a fork waits for a lock: its holder may wait for a lock of other code that forks take
 LOADING: Any = RLock()  # held while a module of gstream is imported at its first use, or made and loaded
 _inner: list[Any] = []  # locks that are taken inside Numba's
 _forking: dict[int, tuple[list[Any], list[Any]]] = {}  # threads that fork: locks they want, and those they hold
@@ -26,7 +26,7 @@ _half_made: list[bool] = []  # True: code was being made in another thread as th
 
 
 def fork_waits_for(lock: Any) -> Any:
-    """The lock, which whoever holds it lets go of before the process forks. Its holder takes no other lock."""
+    """Register a lock, and return it: a fork waits until it is free. Its holder must take no other lock."""
     _inner.append(lock)
     return lock
 

@@ -150,7 +150,7 @@ def _starts(begin: int, size: np.ndarray, stride: int) -> np.ndarray:
 
 
 def best_group_size(size: np.ndarray) -> int:
-    """The group size 1..32 whose warps of 32 lanes take the fewest lane steps; of equals the largest (paper 001)."""
+    """The group size 1..32 whose warps of 32 lanes take the fewest lane steps; of equals the largest (SIMD paper)."""
     best, fewest = 0, -1
     for group in (32, 16, 8, 4, 2, 1):
         across = 32 // group

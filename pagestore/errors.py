@@ -9,7 +9,7 @@
          is not, or can't be loaded
     4    InputError: change the file. An input or a store that is missing, unreadable, damaged, or not what it should be
     5    ResourceError: memory, disk or open files ran out, or would under the caps that were given; a disk that fails
-    130, 143, 141    SIGINT, SIGTERM, and SIGPIPE (whoever read standard output has seen enough): 128 + the signal
+    130, 143, 141    SIGINT, SIGTERM, and SIGPIPE (the reader of standard output has left): 128 + the signal
 
 Message form: where, offending text, limit, remedy. Example:
 `web.txt:1041:7: vertex ID -3 is negative; IDs run from 0 to 2^63-1. Fix the line, or pass --bad-lines skip.`

@@ -5,7 +5,7 @@ because distributions' h5dump reads it. Datasets are contiguous, early-allocated
 takes a millisecond, and bytes are then moved by pwrite and preadv at `offset` past h5py's interpreter-wide lock.
 No object times are stored: the same graph gives the same bytes.
 
-The file of an open store is a descriptor that is given back while nobody works with the graph, and opened again: results
+The file of an open store is a descriptor that is given back while the graph is not in use, and opened again: results
 outlive their graph, and are pickled. The little that they read then, they read by the store's name. What stands there
 must be the same store: its description, which ends every chain of checksums, has the same CRC.
 """

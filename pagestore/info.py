@@ -64,7 +64,7 @@ def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
 
 
 def eta(store: Store) -> float:
-    """Share of all vertices with an in-degree of 2 or more: paper 000, section 5.1, which sets it beside Max(d).
+    """Share of all vertices with an in-degree of 2 or more (Edge-Vertex paper, section 5.1, beside Max(d)).
 
     An undirected graph's in-degrees are its degrees. 0 without vertices.
     """
@@ -77,7 +77,7 @@ def eta(store: Store) -> float:
 
 
 def simd_facts(store: Store, topology: Topology) -> dict[str, dict[str, float | int]]:
-    """UA, UR and ME of a topology for each group size, and for the sizes chosen page by page (paper 001)."""
+    """UA, UR and ME of a topology for each group size, and for the sizes chosen page by page (SIMD paper)."""
     degree_of = store.out_degree if topology.name == "out" else store.in_degree
     return lane_rates(topology.directory, topology.small_pages, topology.layout.longest_list, degree_of)
 
@@ -155,7 +155,7 @@ def _topology_facts(store: Store, topology: Topology) -> dict[str, Any]:
         "bytes_per_edge": pages_bytes / topology.edges if topology.edges else 0.0,
         "fill": used / pages_bytes if pages_bytes else 1.0,
         "padding_bytes": padding,
-        "padding": padding / used if used else 0.0,  # the extra memory of paper 000, section 5.6
+        "padding": padding / used if used else 0.0,  # the extra memory of the Edge-Vertex paper, section 5.6
         "weights_bytes": extents[f"{base}/weights"].nbytes if f"{base}/weights" in extents else 0,
         "heads_bytes": extents[f"{base}/heads"].nbytes if f"{base}/heads" in extents else 0,
         "directory_bytes": extents[f"{base}/directory"].nbytes,

@@ -10,8 +10,8 @@ Records grow forward, slots backward from the end: slot i is the words W-2(i+1) 
 at which its record starts). A large page has one record: a stretch of one hub's list, at `position` of that list.
 Pages are numbered small pages first, then large ones, each kind in ascending vertex order.
 
-A small page may be a *column page* (paper 000, section 4.2): groups of `layout` consecutive slots (Per_Group_Num) lie
-column by column, each padded to its longest list, so that lanes that take a record each read coalesced:
+A small page may be a *column page* (Edge-Vertex paper, section 4.2): groups of `layout` consecutive slots
+(Per_Group_Num) lie column by column, each padded to its longest list. So lanes with a record each read coalesced:
 
     | header | n0 n1 n2 ... | first neighbours of the group | second ones, 0 where a list has none | ... | next group |
 
@@ -40,7 +40,7 @@ ROW = 0  # layout; a column page's is the slots of a group
 COLUMN_WIDTHS = (8, 16, 32, 64, 128)  # Per_Group_Num: what a column page's layout may be
 SLOT_WORDS = 2
 HEAD_NEIGHBOURS = 4
-GROUP_SIZES = (1, 2, 4, 8, 16, 32)  # lanes that share one record (paper 001)
+GROUP_SIZES = (1, 2, 4, 8, 16, 32)  # lanes that share one record (SIMD paper)
 MIN_PAGE_BYTES = 4096
 DEFAULT_PAGE_BYTES = 1 << 20
 STRETCH_BYTES = 16 << 20  # the unit of ownership and the largest batch: a batch never crosses a stretch

@@ -1,4 +1,4 @@
-"""How many SIMD lanes a page wastes at each group size (paper 001, section 4: equations 1 and 2).
+"""How many SIMD lanes a page wastes at each group size (SIMD paper, section 4: equations 1 and 2).
 
 A warp of 32 lanes is cut into 32/S groups of S lanes; a group takes one record. A record of d neighbours takes
 ceil(d/S) steps; a warp takes as many steps as D, its longest record. Summed over all records of a page:

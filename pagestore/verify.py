@@ -170,7 +170,7 @@ def _check_cover(store: Store, topology: Topology) -> Iterator[str]:
 def check_tables(store: Store, advance: Callable[[int], None]) -> Iterator[str]:
     """One plain line for each array that fails its checksum or contradicts the description in /meta.
 
-    `advance` is told how many bytes were read since it was last called.
+    `advance` gets how many bytes were read since it was last called.
     """
     whole = True
     for name in store.array_names:

@@ -202,7 +202,7 @@ def column(asked: str | None) -> int | str | None:
 
 
 def memory_bytes(text: str) -> int:
-    """Bytes of --memory; UsageError below the least that a conversion keeps to, or above what there is."""
+    """Bytes of --memory; UsageError below the least that a conversion keeps to, or above the machine's memory."""
     from gstream.options.memory import total_memory
 
     size, most = parse_size(text, "--memory") or 0, total_memory()

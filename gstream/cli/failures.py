@@ -68,7 +68,7 @@ class Signals:
         if isinstance(unraisable.exc_value, Interrupted):
             self.again = unraisable.exc_value.number
             signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
-        elif unraisable.exc_type is MemoryError:  # a thread that could not begin: whoever started it would wait for it
+        elif unraisable.exc_type is MemoryError:  # a thread could not begin, and its starter would wait for it
             self._out_of_memory()
         else:
             sys.__unraisablehook__(unraisable)

@@ -27,7 +27,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 class Step(NamedTuple):
-    """What the progress bar is told."""
+    """What the progress bar shows."""
 
     phase: str
     done: int

@@ -77,6 +77,6 @@ def end(code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:  # whoever read it has left
+        except OSError:  # the reader of the pipe has left
             pass
     os._exit(code)

@@ -7,7 +7,7 @@
 
 A GPU that an error names is not used again. A worker that dies by a signal (the driver's library crashes, the system
 has no memory left) names none: the next one has the same devices, once. So a run has at most GPUs + 2 workers. What is
-no GPU's fault (options, stores, memory, a certificate) ends the run as ever.
+no GPU's fault (options, stores, memory, a certificate) ends the run.
 """
 
 from __future__ import annotations

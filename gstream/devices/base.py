@@ -1,10 +1,10 @@
-"""The interfaces between the driver and what runs page kernels (architecture sections 5 and 6).
+"""The interfaces between the driver and what runs page kernels (docs/pages/explanation/places.md).
 
     Device      memory, jobs, kernels over pages, copies; its `state` has the kernels over vertices
     Exchange    how the devices of a run agree: order, slices of attributes, counts
 
 The driver calls them in this order. Devices may queue their work and do it late. Before a device is in order with the
-others (`Exchange.order`), neither peers nor the driver may read what it has.
+others (`Exchange.order`), neither peers nor the driver may read its memory.
 
     attach(job)                           once: memory for WA, RA, bitmaps, page buffers; the rest becomes page cache
     for each chunk: state.load, state.start(slice), gather, state.store        first values, active bits and totals

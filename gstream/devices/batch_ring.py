@@ -51,8 +51,8 @@ class BatchRing:
     def held(self, numbers: np.ndarray, table: PageTable) -> tuple[Placement, np.ndarray]:
         """Where those of the pages `numbers` (int64[n], distinct) lie that are cached, and bool[n]: which these are.
 
-        The launch over them has a stream of its own, number `streams`, and nothing is copied for it, so it waits for
-        nobody. Hits and misses are counted here.
+        The launch over them has a stream of its own, number `streams`, and nothing is copied for it, so it never
+        waits. Hits and misses are counted here.
         """
         cache = self.caches.get(table.name)
         if cache is None or len(numbers) == 0:
@@ -124,7 +124,7 @@ class BatchRing:
         return number
 
     def all_over(self) -> None:
-        """Every launch so far is over: nobody waits for them."""
+        """Note that every launch so far is over, so none is waited for."""
         if self._over < self._tickets:
             self._last_ticket[:] = -1
             self._over = self._tickets

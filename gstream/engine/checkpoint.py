@@ -33,7 +33,7 @@ from pagestore.errors import InputError, UsageError, plain
 DEFAULT_SECONDS = 60.0
 TRIAL_BYTES = 16 << 20  # written and synced to see how fast the folder's disk is
 MOMENT = 0.1  # seconds; calls that make several supersteps (gstream.engine.small_frontier) take less
-SHARE = 0.05  # of a run's time, at most, goes into checkpoints that nobody asked a number of
+SHARE = 0.05  # of a run's time, at most, goes into checkpoints if the options give no interval
 MOST_SHOWN = 80  # characters of a parameter; longer ones are told apart by their hash
 VERSION = 4
 
@@ -179,7 +179,7 @@ def make_keeper(options: Any, meta: Any, code: Any, limit: int | None, asked: As
     """The keeper that the options ask for, None where they ask for none.
 
     meta: the store's. code: the compiled program. limit: supersteps that the run may make. asked: what the run is, for
-    messages. Raises UsageError (the folder; a checkpoint that is there though nobody asked to go on from it, or of
+    messages. Raises UsageError (the folder; it has a checkpoint and the options don't resume; a checkpoint of
     another store, program or parameter, or whose supersteps a limit can't count), InputError (damaged), ResourceError
     (no room for a checkpoint).
     """
@@ -292,7 +292,7 @@ def _read(slots: SlotFolder, program: Program, vertices: int) -> State | None:
 
 
 def _state_of(found: Saved, program: Program, vertices: int) -> State:
-    """The state that a slot holds. Raises InputError where it is none of a graph of so many vertices."""
+    """The state that a slot holds. Raises InputError if it is of a graph of another size."""
     shapes, blocks = _shapes(program, vertices), -(-vertices // BLOCK)
     if {name: (array.dtype, len(array)) for name, array in found.arrays.items()} != shapes:
         raise InputError(f"{found.path}: is no checkpoint of this graph and program. Start afresh: pass --force.")

@@ -121,7 +121,7 @@ class Engine:
         return min((size for size in self._device_memories() if size is not None), default=None)
 
     def _device_memories(self) -> list[int | None]:
-        """Bytes that each device may hold: the cap, or what it has; None: no limit."""
+        """Bytes that each device may hold: the cap, or its memory; None: no limit."""
         caps = [size for size in (self.options.device_memory, self.most_device_bytes) if size is not None]
         found = [device.capacity() for device in self.devices]
         return [min([*caps, *([] if size is None else [size])], default=None) for size in found]

@@ -88,7 +88,7 @@ class Run(Supersteps):
         )  # fmt: skip
 
     def restore(self, saved: State) -> None:
-        """Take up a checkpoint, of whichever devices; who is held back follows from the values again."""
+        """Take up a checkpoint, of whichever devices. Values say again which vertices are held back."""
         if not self.plan.device.resident:
             assert self.host.value is not None
             self.host.value[:] = saved.value

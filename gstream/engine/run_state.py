@@ -120,7 +120,7 @@ class FastPath(Protocol):
     def __init__(self, run: Any) -> None: ...
 
     def step(self, frontier: Frontier) -> Frontier | None:
-        """Make supersteps as long as it may, and note each: the next frontier. None: somebody else makes the next."""
+        """Make supersteps as long as it may, and note each: the next frontier. None: the driver makes the next."""
 
     def cancel(self) -> None:
         """The run is over: end what was begun for a superstep that does not come."""

@@ -241,7 +241,7 @@ class SmallFrontier:
         return min(self._made.most, self._run.chooser.most_pushed)
 
     def _look(self) -> Frontier:
-        """The next frontier: it is listed, or only the bits say who is active."""
+        """The next frontier: as a list, or as bits alone."""
         if not self._has_room():
             return self._run.look()
         vertices, edges, _, live = self._found

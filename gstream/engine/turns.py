@@ -15,7 +15,7 @@ from pagestore.errors import GstreamError, UsageError
 
 M = TypeVar("M", bound=Callable[..., Any])
 
-AWAKE_SECONDS = 0.2  # a signal that another thread got does not end a wait: whoever waits looks so often
+AWAKE_SECONDS = 0.2  # a signal that another thread got does not end a wait, so a waiting thread looks this often
 CALLBACK_SECONDS = 5.0  # of one call of a user's function, after which other threads no longer wait for its end
 AGAIN = "open the store once more with gstream.open"
 

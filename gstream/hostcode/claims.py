@@ -18,5 +18,5 @@ STOPPED = 1 << 44  # past every end, and no overflow in runs of up to 2^18 items
 
 @helper
 def is_stopped(counter: Any) -> Any:
-    """Whether no more is to be done: whoever launched the kernel has no use for its results."""
+    """Whether the kernel may end early: its caller has no use for the results."""
     return u64(counter[0]) >= u64(STOPPED)

@@ -1,4 +1,4 @@
-"""`Program`: what a user subclasses to declare an algorithm (architecture section 4).
+"""`Program`: what a user subclasses to declare an algorithm (docs/pages/how-to/programs.md).
 
 The class is checked when it is defined: attributes, signatures, and each method's text against the accepted subset of
 Python (gstream.language.lowering). A program then runs unchanged on the interpreter, the host's cores and GPUs.

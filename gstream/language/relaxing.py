@@ -2,7 +2,7 @@
 
 Such a run relaxes in place: a vertex that is active and improves sends its newest value at once. It converges sooner,
 but how far a value comes in one superstep then depends on devices, chunks and threads. A run is synchronous instead
-(after k supersteps a value rests on what lies within k edges) wherever somebody could tell the difference: by a limit
+(after k supersteps a value rests on what lies within k edges) wherever the difference could show: by a limit
 of supersteps, by `halt`, by totals, by `g.superstep`, or by values that depend on the order of messages.
 
 A program whose active vertices are all `done` (breadth-first search) relaxes in place whatever is asked: no message
@@ -22,7 +22,7 @@ MONOTONE_MATH = ("floor", "ceil", "trunc", "sqrt", "exp")
 
 
 def is_in_place(program: Any, emitter: Emitter, limited: bool = False, below_zero: bool = False) -> bool:
-    """Whether a run relaxes in place. limited: somebody asked for a number of supersteps, or looks on between them.
+    """Whether a run relaxes in place. limited: the caller limits supersteps, or looks at values between them.
     below_zero: weights may be negative."""
     if not program.combine.idempotent or "apply" in program.methods or program.totals:
         return False

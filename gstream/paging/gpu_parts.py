@@ -19,15 +19,15 @@ STRETCH_PARTS = 2  # a stretch of a hub's large pages has so many times the edge
 PART_BYTES = 16
 LARGE_GROUP = 0
 EDGES_A_LANE = (
-    4  # to 8, of a list of mean length: with more, lanes' reads lie too far apart, whatever the directory says
+    4  # to 8, of a list of mean length; with more, reads of lanes lie too far apart, whatever the directory says
 )
 SHARE_PARTS = 2  # lists of a small page are shared from twice so many parts' edges on, on average
-SHARES_SHIFT, SHARE_SHIFT = 16, 24  # of a part's group: how many share its lists (0: nobody), and which share it has
+SHARES_SHIFT, SHARE_SHIFT = 16, 24  # of a part's group: how many share its lists (0: unshared), and which share it has
 MOST_SHARES = 255
 COLUMNS = 256  # the group of parts of a column page is COLUMNS + its stride
 DENSE = 512  # is added where the vertices of a page's slots follow each other
 WARP_LANES = 32
-# Lanes a record, by micro-level technique (thesis 4.1), or by number (paper 001's group size S).
+# Lanes a record, by micro-level technique (thesis 4.1), or by number (SIMD paper's group size S).
 LANES = {"vertex": 1, "edge": 32, **{str(size): size for size in GROUP_SIZES}}
 
 

@@ -42,7 +42,7 @@ from pagestore.layout import HEAD_NEIGHBOURS
 
 @dataclass(frozen=True)
 class Place:
-    """Where a device holds what it holds. copies: in memory of its own; cap: bytes that it may hold."""
+    """The memory of a device. copies: it is the device's own, so pages are copied to it. cap: bytes it may hold."""
 
     copies: bool
     cap: int = 1 << 62
@@ -114,8 +114,8 @@ class Memory:
     def host_bytes(self, layout: Layout) -> dict[str, int]:
         """Arrays that host memory holds for all vertices, beside what host devices hold.
 
-        A checkpoint takes bitmaps of who is active and who is held back, and where it is gone on from its values beside
-        the run's; those of GPUs take no more than the answer will.
+        A checkpoint takes bitmaps of active and of held vertices, and at a restart its values beside the run's. Values
+        of GPUs take no more than the answer will.
         """
         code, graph = self.code, self.graph
         needs = code.reads() & {"degree", "in_degree"}
@@ -240,7 +240,7 @@ def make_plan(
 
 
 def _device_plan(memory: Memory, fit: DeviceFit, cached: dict[str, int]) -> DevicePlan:
-    """What a device is told. cached: slots of its page cache, by topology."""
+    """The plan of one device. cached: slots of its page cache, by topology."""
     code, graph, options = memory.code, memory.graph, memory.options
     caches = {f"page cache ({name})": slots * memory.page_bytes for name, slots in cached.items()}
     tables = {table.name: table for table in graph.tables.values()}

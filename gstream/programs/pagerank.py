@@ -43,7 +43,7 @@ class PersonalizedPageRank(PageRank):
     preference: PerVertex
 
     def start(self, v, g):
-        return v.preference  # who is not reached from there has 0 from the start
+        return v.preference  # vertices that the preferred ones don't reach have 0 from the start
 
     def apply(self, v, got, g):
         return (1 - self.damping) * v.preference + self.damping * (got + g.adrift * v.preference)

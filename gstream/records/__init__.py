@@ -5,15 +5,16 @@
         for u in record.neighbours():
             set_bit(met, u)
 
-`record` is a stretch of one vertex's list; whoever runs the kernel calls it for stretches that together are all lists:
+`record` is a stretch of one vertex's list. The driver calls the kernel for stretches that together are all lists:
     record.vertex             whose list it is, u64
     record.count              neighbours in the stretch
     record.shared             others may work on stretches of the same list at the same time
     for u in record.neighbours():          u64, in ascending order
     for u in record.distinct(hubs, ends):  each once, however often it stands in the list
-    (gstream.algorithms.support.simple) record.weight()           inside such a loop: the weight of the edge to u
+    record.weight()                        inside such a loop: the weight of the edge to u
     record.page(first_vertex, small_pages)   the number of the page
     record.note_end(hubs, ends)              ends: the last neighbour of every large page, as a statement
+                                           (gstream.algorithms.support.simple)
 The other parameters are arrays and numbers. A kernel returns nothing; `return` leaves the record. Arrays that it writes
 are named with how copies of several GPUs become one: "or", "min", "max", "sum" (of what each added), "one" (a copy that
 changed an element is right), "note" (gstream.algorithms.support.shared), "own" (the caller of the

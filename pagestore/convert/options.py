@@ -1,4 +1,4 @@
-"""What a conversion is told, and what it reports."""
+"""Options of a conversion, and what it reports."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class ConvertOptions:
     Sizes are bytes, or text as the command line takes it ("2GiB").
 
     `memory_bytes` bounds everything beyond the interpreter and its libraries; it, `threads`, `workdir`, `resume` and
-    `replace` never change a byte of the store. `order_buckets`: buckets of the approximate sort (paper 000, section
-    4.1), None = one a degree. `columns`: records of a group in column pages (its Per_Group_Num, section 4.2), 1 = none.
-    `workdir` holds temporary files (default: beside the store, in STORE.partial.d). Without `replace` a store that is
-    there once the conversion's turn has come is left alone.
+    `replace` never change a byte of the store. `order_buckets`: buckets of the approximate sort (Edge-Vertex paper,
+    section 4.1), None = one a degree. `columns`: records of a group in column pages (its Per_Group_Num, section 4.2),
+    1 = none. `workdir` holds temporary files (default: beside the store, in STORE.partial.d). Without `replace` a store
+    that is there once the conversion's turn has come is left alone.
     """
 
     memory_bytes: int = DEFAULT_MEMORY_BYTES

@@ -1,4 +1,4 @@
-"""Renumbering by degree: the approximate sort of paper 000, section 4.1, hubs first.
+"""Renumbering by degree: the approximate sort of the Edge-Vertex paper, section 4.1, hubs first.
 
 Three steps, as there: a bucket for each vertex by a linear projection of its degree, a prefix sum over the buckets'
 sizes, and a place for each vertex. Two things differ. The default is one bucket a degree up to MAX_ORDER_BUCKETS,

@@ -4,8 +4,8 @@ Part k holds the lists of the near vertices firsts[k]..firsts[k+1]-1, either as 
 
 An `Expansion` gives the edges out again, for the other topology or a new order of vertices. With a permutation, `place`
 (store ID of each dense vertex), both ends are renamed on the way. The near ends come in ascending order, so their
-places are read in passing. The far ends are anywhere: when the permutation is larger than memory allows, a stage holds a
-window of it and yields only the edges whose far end lies inside.
+places are read in passing. The far ends are anywhere: when the permutation is larger than memory allows, a stage holds
+a window of it and yields only the edges whose far end lies inside.
 """
 
 from __future__ import annotations

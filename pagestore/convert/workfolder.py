@@ -53,7 +53,7 @@ class WorkFolder:
         self._lock, self._locked, self._others = -1, False, False
 
     def open(self, resume: bool, fingerprint: dict[str, Any]) -> None:
-        """Take the lock; with `resume`, go on from what is there, if the fingerprint is the same.
+        """Take the lock; with `resume`, go on from the files in the folder, if the fingerprint is the same.
 
         Raises UsageError when another conversion holds the lock.
         """

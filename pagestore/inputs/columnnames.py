@@ -1,4 +1,4 @@
-"""Which columns have names that are known, or a pair of names with one suffix (src_ip, dst_ip), and whether line 1 does.
+"""Which columns have known names, or a pair of names with one suffix (src_ip, dst_ip); and whether line 1 has them.
 
 An edge that is taken for a header is lost, so a guess has to be sure: line 1 can't be an edge like those below it.
 """

@@ -42,7 +42,7 @@ def test_the_predicted_lanes_are_the_stores(tmp_path: Path, kind: str, count: in
 
 
 def by_equations(lengths: list[int], group: int) -> tuple[int, int, int]:
-    """(U_A, U_R, sum d) by equations 1 and 2 of paper 001; groups that the last warp lacks have empty records."""
+    """(U_A, U_R, sum d) by equations 1 and 2 of the SIMD paper; groups that the last warp lacks have empty records."""
     across = 32 // group
     padded = lengths + [0] * (-len(lengths) % across)
     u_a = u_r = 0

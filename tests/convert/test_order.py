@@ -1,4 +1,4 @@
-"""The approximate sort of paper 000, 4.1: its buckets, when it is off, by which degree, and what it is said to cost."""
+"""The approximate sort (Edge-Vertex paper, 4.1): its buckets, when it is off, by which degree, its reported cost."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_degrees_past_the_last_bucket_share_it():
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("memory", [1 << 10, 1 << 30])
 def test_the_sort_is_off_where_all_degrees_are_equal(tmp_path, monkeypatch, name, directed, memory):
-    """Paper 000, 5.5: 'if the difference between the maximum and minimum degree is 0 ... disable the sorting'."""
+    """Paper, 5.5: 'if the difference between the maximum and minimum degree is 0 ... disable the sorting'."""
     shuffles = []
     reshuffle = pipeline._Conversion._reshuffle
     monkeypatch.setattr(
@@ -106,7 +106,7 @@ def test_the_sort_is_off_where_all_degrees_are_equal(tmp_path, monkeypatch, name
 
 
 def test_by_out_degree_unless_in_is_asked_for(tmp_path):
-    """decisions.md, 'Degrees': a pull's hot values are its sources', so `degree` means the out-degree."""
+    """A pull's hot values are its sources', so `degree` means the out-degree."""
     source, target = np.array([0, 0, 0, 1, 2, 3]), np.array([4, 5, 4, 4, 5, 4])
     heads = {}
     for name in ("degree", "out", "in"):

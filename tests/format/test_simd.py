@@ -1,4 +1,4 @@
-"""UA, UR and ME against the equations of paper 001 written out, and against its own worked numbers."""
+"""UA, UR and ME against the equations of the SIMD paper written out, and against its own worked numbers."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class _Dependencies(PathSearch):
 
     def go_back_by_rounds(self, resident: Resident, levels: int) -> None:
         words, vertices = -(-len(self.here) // paths.WORDS), len(self.distance)
-        for level in range(levels - 2, 0, -1):  # the last level has nobody behind it, and the source is no matter
+        for level in range(levels - 2, 0, -1):  # no vertex follows the last level; the source's value is not used
             resident.each(paths.find_level, words, level, self.distance, self.here, items=vertices)
             self.sweep(resident, paths.add_dependencies, level, self.paths, self.depends)
 

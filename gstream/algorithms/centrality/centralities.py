@@ -176,7 +176,7 @@ def restarts(session: Session, source: Any) -> dict[Any, float]:
 
 
 def length_of(values: np.ndarray) -> float:
-    """L2 norm; inf where a value is none."""
+    """L2 norm; inf where a value is not finite."""
     with np.errstate(all="ignore"):
         most = float(np.abs(values).max(initial=0.0))
         if not math.isfinite(most):

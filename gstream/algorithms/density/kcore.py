@@ -28,11 +28,11 @@ from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
 ALGORITHM = Algorithm(
-    "kcore", "core number of every vertex, or with k who is in the k-core",
+    "kcore", "core number of every vertex, or with k the vertices of the k-core",
     "As networkx.core_number. With k the column is in_core: 1 or 0.",
     definition="in- and out-neighbours added up; simple graph: no self-loops, repeated edges once",
     columns=("vertex", "core"), best="largest",
-    options=(Option("k", WHOLE, None, "who is in the N-core; default: all core numbers"),),
+    options=(Option("k", WHOLE, None, "the vertices of the N-core; default: all core numbers"),),
     proof="certify_kcore", proof_bytes=17, certificate="by its definition", topology="both", holds="5",
     units=("..support.simple:note_ends count_simple", ".peeling:settle find_next open_next peel"),
     proof_units=(".peeling:count_not_below take_layers",),
@@ -74,8 +74,8 @@ class Peeling:
         self, session: Session, lists: list[Simple], count: np.ndarray, core: np.ndarray | None = None,
         due: np.ndarray | None = None,
     ) -> None:  # fmt: skip
-        """count: degrees, or with `core` (core numbers) what each vertex has left in its layer. due: bool[V], who is
-        taken off at first; None: nobody yet."""
+        """count: degrees, or with `core` (core numbers) what each vertex has left in its layer. due: bool[V],
+        vertices that are taken off at first; None: none yet."""
         vertices = session.meta.vertices
         self.session, self.lists, self.count, self.core = session, lists, count, core
         first = bitmap(vertices) if due is None else bits_where(due)
@@ -123,8 +123,9 @@ class Peeling:
             alone.go_on(peeling.peel_alone, due, alone.of_both, arrays)
 
     def _sweep(self, resident: Resident, number: int) -> None:
-        """Sweep the lists of who is `now`, after some rounds by whole pages: who becomes due farther on in a page falls
-        in the same sweep, and so do chains."""
+        """Sweep the lists of the vertices `now`; after some rounds sweep whole pages.
+
+        A vertex that becomes due farther on in a page then falls in the same sweep, and so do chains."""
         listed = number - int(self.last[peeling.OPENED]) <= LISTED_ROUNDS
         kernel = peeling.peel if self.core is None else peeling.take_layers
         counted = (self.count, self.level) if self.core is None else (self.core, self.count)

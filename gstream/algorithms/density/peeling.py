@@ -8,7 +8,7 @@ never below the level, so degrees end as core numbers. there: bits of vertices t
 * A list that one thread has alone is looked at as soon as its bit is in `mine`, so a chain that goes up in IDs falls in
   one sweep. Lists that are shared (a hub's, and all on GPUs) go by `now`, so that all of a list is looked at in one
   sweep.
-* level: u64[2], the level, and the next one or NONE. last: u64[2], the last rounds in which somebody was due, and in
+* level: u64[2], the level, and the next one or NONE. last: u64[2], the last rounds in which a vertex was due, and in
   which a level was opened.
 """
 
@@ -41,7 +41,7 @@ def is_due(mine, now, v, shared):
         return is_set(now, v)
     if not is_set(mine, v):
         return False
-    atomic_add(mine, v >> u64(6), ~bit(v) + u64(1))  # takes the bit away: nobody else does
+    atomic_add(mine, v >> u64(6), ~bit(v) + u64(1))  # takes the bit away; no other thread does
     return True
 
 
@@ -74,7 +74,7 @@ def settle(item, number, mine, now, last, level):
 
 @item_kernel(there="own", level="uint64[] own")
 def find_next(item, number, degree, there, last, level):
-    """If nobody is due in this round, level[NEXT]: the least degree above the level. there: who is above the level."""
+    """If no vertex is due in this round, level[NEXT] is the least degree above the level. there: vertices above it."""
     if last[DUE] == u64(number):
         return
     begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(there))))
@@ -94,7 +94,7 @@ def find_next(item, number, degree, there, last, level):
 
 @item_kernel(mine="own", now="own", last="own", level="uint64[] own")
 def open_next(item, number, degree, there, mine, now, last, level):
-    """If nobody is due in this round, open the next level, if there is one: vertices that are not above it are due.
+    """If no vertex is due in this round, open the next level, if there is one: vertices that are not above it are due.
     last[OPENED]: the round."""
     upto = level[NEXT]
     if last[DUE] == u64(number) or upto == NONE:

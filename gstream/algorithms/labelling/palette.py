@@ -2,7 +2,7 @@
 
 * left: counts of V, how often neighbours ahead without a colour stand in lists.
 * color: u4[V]; NO_COLOR - k: none yet, and k windows are full. window: uint64[V], bit i: some neighbour has the colour
-  k * 64 + i. A vertex is told of colours of its first window, and looks for those of others.
+  k * 64 + i. Neighbours report colours of a vertex's first window; it looks for those of other windows itself.
 * ready: bits of vertices that get a colour, or a window, in this round. open: of those without a colour before it.
 * `single`: an edge of a directed graph is in the list of one end, which tells both.
 """

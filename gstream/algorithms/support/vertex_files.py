@@ -65,7 +65,7 @@ def find_numbers(
     """(store IDs u8[n], float64[n]) of a mapping from user IDs to numbers, or of a file whose lines have both.
 
     word: what a number is called; least: what it must be at least. Raises UsageError (neither mapping nor file) and
-    InputError (an unknown or repeated vertex, or a number that is none, not finite or too small).
+    InputError (an unknown or repeated vertex; text that is no number; a number not finite or too small).
     """
     if isinstance(given, (str, os.PathLike)):
         vertices, texts, lines = _read_pairs(given, word)
@@ -102,7 +102,7 @@ def _number(where: str, vertex: Any, text: Any, word: str, least: float) -> floa
 
 
 def _read(text: str) -> float:
-    """A number as edge lists have weights: no `1_000`. NaN where it is none."""
+    """A number as edge lists have weights: no `1_000`. NaN if `text` is no number."""
     return nearest_double(text) if NUMBER.match(text) else math.nan
 
 

@@ -89,13 +89,13 @@ def run_khop(session: Session, source: Any, radius: int = 1, undirected: bool = 
 
 
 def check_radius(radius: int) -> None:
-    """Raise UsageError for a number of edges that is none."""
+    """Raise UsageError for a negative number of edges."""
     if radius < 0:
         raise UsageError(f"--radius {radius}: must be at least 0; it counts edges from the source.")
 
 
 def program_of_khop(session: Session, source: Any, radius: int, undirected: bool) -> BFS:
-    """The program of a search. Raises UsageError (no source, negative radius; edges either way, which is none)."""
+    """The program of a search. Raises UsageError (no source; negative radius; edges of a directed graph either way)."""
     check_radius(radius)
     if undirected and session.meta.directed:
         raise UsageError("khop --undirected: has no plan on a directed store, as page kernels do it. Run it.")

@@ -81,7 +81,7 @@ class Ahead:
         state.queued.extend(f"{name} of {state.unit.program}" for name in ("pull_heads_kernel", "traverse_kernel"))
 
     def go(self, first: int, limit: int | None) -> Made:
-        """Make supersteps from number `first` on, up to number `limit`, as far as they need nobody else; the rules are
+        """Make supersteps from number `first` on, up to number `limit`, as far as they need no host; the rules are
         carried on. The bitmap of the following frontier must be clear."""
         state, number, queued, made = self.state, first, first, Made()
         state.kernels["decide_kernel"](state.stream, 1, self._course.address, state.answers.address, self._row(first))
@@ -131,7 +131,7 @@ class Ahead:
         self.pool.over[number % len(self.pool.over)].record(stream)
 
     def _row(self, number: int) -> int:
-        """Address of what is told of a superstep."""
+        """Address of the figures of a superstep."""
         return int(self._told.ctypes.data + number % len(self._told) * self._told.strides[0])
 
     def _read(self, number: int) -> dict[str, int]:

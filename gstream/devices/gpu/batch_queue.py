@@ -264,7 +264,7 @@ class BatchQueue:
         self._let_oldest_go()
 
     def _let_oldest_go(self) -> None:
-        """The same where errors are told as those of what calls it."""
+        """The same; the caller reports errors of CUDA."""
         if self._letting_go:
             lane, done = self._letting_go.popleft()
             self.gpu.peer_wait.wait_event(lane.copied)

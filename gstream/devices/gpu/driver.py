@@ -199,7 +199,7 @@ class Gpu:
 
     @contextmanager
     def suspecting(self, queued: Sequence[str]) -> Iterator[None]:
-        """An error of CUDA within is told as one of what is queued, by name."""
+        """Report a CUDA error in this block as one of the `queued` kernels, by name."""
         try:
             yield
         except self.cuda.Error as error:

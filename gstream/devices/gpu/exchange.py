@@ -120,8 +120,8 @@ class PeerExchange(Exchange):
         self.sent = self._sending
 
     def gather(self, slices: Sequence[Range], values: bool) -> None:
-        """Copies of the peers' slices. Once `apply` sends, nothing is taken: nobody but a checkpoint asks for bits that
-        the frontier is not counted by."""
+        """Copies of the peers' slices. Once `apply` sends, nothing is taken: only a checkpoint needs bits that the
+        frontier is not counted by."""
         if len(self.devices) > 1:
             self.queue(lambda peer, _: self._take(peer, slices, values and not self.sent))
 

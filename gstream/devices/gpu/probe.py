@@ -8,7 +8,7 @@
     peer_rate      bytes/s at which a GPU copies from another one's memory
 
 Each rate is that of the fastest round: what else the machine does slows some. `python -m gstream.devices.gpu.probe`
-prints what the GPUs are and these figures as lines of JSON, each as soon as it is known, so that whoever reads them
+prints what the GPUs are and these figures as lines of JSON, each as soon as it is known, so that their reader
 keeps those that came before a GPU failed or hung.
 """
 

@@ -52,7 +52,7 @@ class GpuSweep:
         return work
 
     def begin_again(self) -> None:
-        """Raise DeviceError where memory ran out after resident arrays have been changed: nobody has them unchanged."""
+        """Raise DeviceError where memory ran out after resident arrays have been changed, as there is no other copy."""
         if self.begun and self.resident is not None:
             raise self.resident.gpu.fault(self.kernel.name, "memory ran out in the middle of its sweep")
 

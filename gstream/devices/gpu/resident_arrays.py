@@ -177,7 +177,7 @@ class GpuArrays(Copies):
                 self._over()
 
     def bring_back(self) -> None:
-        """Bring all host arrays up to date. Raises as `write_back`: what there is, is here."""
+        """Bring all host arrays up to date. Raises as `write_back`."""
         self.settle()
         with self.gpu:
             self.write_back(self._written.values())

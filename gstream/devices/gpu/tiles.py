@@ -123,7 +123,7 @@ class Tiles:
         try:
             self._cut_lists()
         except (DeviceMemoryError, state.gpu.cuda.MemoryError):
-            state.wait()  # for kernels that use what there is
+            state.wait()  # for kernels that use the arrays
             for array in self._made:
                 array.free()
             raise

@@ -123,7 +123,7 @@ class GpuState(JobArrays, Vertices):
         self._asked = count, len(self.queued)
 
     def _answers(self) -> np.ndarray:
-        """uint64[ANSWERS, and what was asked for beside them], once they are there; good until the next `ask`."""
+        """uint64[n], the ANSWERS and further counts that `ask` named. Waits for them; valid until the next `ask`."""
         assert self._asked is not None, "nothing was asked"
         (count, before), self._asked = self._asked, None
         with self.gpu.suspecting(self.queued):  # errors of what was queued later may show here, too

@@ -2,15 +2,15 @@
 (gstream.engine.small_frontier).
 
 A superstep takes as long as its vertices and edges do, and nothing of it grows with the graph: the frontier is a list,
-and the bitmap of active vertices says who is in one already. Values that a superstep sends are copied before any is
-changed, so that they are those from before it, as on any device.
+and the bitmap of active vertices says which are in the list already. Values that a superstep sends are copied before
+any is changed, so that they are those from before it, as on any device.
 
-Where nobody can tell, the least values of the frontier send first (the greatest of MAX), as in
+Where the order can't change the answer, the least values of the frontier send first (the greatest of MAX), as in
 gstream.engine.delta_stepping: those up to a limit. Others wait in a list of their own, with their active bits set, so
 that what is active when the kernel ends is all that has to send. A vertex that waits and improves past the limit goes
-over to the frontier: a stale entry stays behind, which is told by its value. The step from limit to limit grows while
-little comes of looking through the list. How many stale ones there are depends on the order of lists, and nothing on
-them: a run that goes on from a checkpoint, whose lists ascend, makes the same supersteps.
+over to the frontier: its old entry stays behind, and its value shows that it is stale. The step from limit to limit
+grows while a look through the list finds little. The number of stale entries depends on the order of lists, and nothing
+depends on it: a run that goes on from a checkpoint, whose lists ascend, makes the same supersteps.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def wait(held, count, vertex):
 
 @helper
 def regrouped(lists, row, held, waiting, value, active_bits, limit, above):
-    """Those that wait with keys up to `above` go to list `row`, where nobody is; (how many, how many wait still).
+    """Those that wait with keys up to `above` go to list `row`, which is empty; (how many, how many wait still).
 
     Entries with keys up to `limit` are stale.
     """
@@ -85,7 +85,7 @@ def without_stale(held, waiting, value, active_bits, limit):
 
 @helper
 def least_key(held, waiting, value, active_bits, limit):
-    """Of those that wait; infinite where nobody does."""
+    """The least key of the vertices that wait; infinite if none does."""
     least = math.inf
     for number in range(waiting):
         v = held[number]
