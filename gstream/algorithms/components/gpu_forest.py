@@ -1,6 +1,6 @@
 """Union-find on GPUs: each has a copy of the forest, and links its own slice of heads and its own pages.
 
-The counterpart of forest.HostForest; kernels are cuda/unionfind.cu. Forests of several GPUs are merged by linking every
+The counterpart of forest.HostForest; kernels are cuda/forest.cu. Forests of several GPUs are merged by linking every
 vertex with its parent in the other forest.
 """
 
@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.components import unionfind
-from gstream.algorithms.components.forest import least_members
+from gstream.algorithms.components.forest import count_roots, least_members
 from gstream.cudacode.generate import UnitShape
 from gstream.devices.attributes import piece_bytes
 from gstream.devices.gpu.batch_queue import Launch
@@ -229,7 +228,7 @@ class GpuForest:
         found = self.trees[0].read()
         if self.labels_here:
             return found, self.roots
-        return least_members(self.session, found), int(unionfind.count_roots(found))
+        return least_members(self.session, found), int(count_roots(found))
 
     def free(self) -> None:
         for tree in self.trees:

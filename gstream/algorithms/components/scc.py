@@ -22,8 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.components import one_thread, strong, unionfind
+from gstream.algorithms.components import one_thread, strong
 from gstream.algorithms.components.component_proofs import certify_wcc
+from gstream.algorithms.components.forest import count_roots, least_natural, relabel
 from gstream.algorithms.components.wcc import run_wcc
 from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.support.arguments import unreached
@@ -61,11 +62,11 @@ def run_scc(session: Session) -> Answer:
     label = np.full(vertices, session.none, session.id_dtype)
     session.reserve(label)
     rounds = 1 if _patience(session) == 0 and _walk(session, label) else _divide(session, label)
-    components = int(unionfind.count_roots(label))
+    components = int(count_roots(label))
     least, named = np.full(vertices, session.none, session.id_dtype), np.empty_like(label)
     session.reserve(least, named)
-    session.each(unionfind.least_natural, label, session.natural_ids(), least)
-    session.each(unionfind.relabel, label, least, named)
+    session.each(least_natural, label, session.natural_ids(), least)
+    session.each(relabel, label, least, named)
     found = {"components": components, **session.finish(rounds, True)}
     return [Column("component", named, holds="natural")], found
 

@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.components import unionfind
 from gstream.algorithms.components.forest import (
     HostForest,
     check_forest_memory,
+    count_roots,
     forest_bytes,
     least_members,
     names_bytes,
@@ -97,7 +97,7 @@ def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
         labels, found = _united(session)
         return labels, found | {"supersteps": supersteps + found["supersteps"]}
     parent = outcome.value.astype(session.id_dtype, copy=False)
-    labels, components = least_members(session, parent), int(unionfind.count_roots(parent))
+    labels, components = least_members(session, parent), int(count_roots(parent))
     return labels, {"components": components, **session.finish(outcome.supersteps, outcome.converged)}
 
 
