@@ -55,7 +55,7 @@ def _run(arguments: list[str]) -> Any:
 
 
 def _refuse_contradictions(command: Any, arguments: list[str]) -> None:
-    """UsageError for a switch that is given both ways, of which the last one would be taken unsaid."""
+    """UsageError for a switch that is given both ways: the last one would win without a word."""
     given = set(arguments[: arguments.index("--")] if "--" in arguments else arguments)
     chosen = command.commands.get(arguments[0])
     for option in [] if chosen is None else chosen.params:

@@ -161,7 +161,7 @@ def skipped_file(store: Path) -> Path:
 
 
 def check_written(store: Path, skipped: Path | None, read: list[str | Path], force: bool, resume: bool) -> None:
-    """UsageError when the store, or the list of skipped lines, would replace an input or what is not to be replaced."""
+    """UsageError when the store, or the list of skipped lines, would replace an input, or a file without --force."""
     refuse_overwriting([store, *([] if skipped is None else [skipped])], read)
     refuse_existing(store, force)
     if skipped is not None:

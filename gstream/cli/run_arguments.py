@@ -124,7 +124,7 @@ def help_of(uses: list[tuple[str, Option]]) -> str:
 
 
 def _shown(default: Any) -> str:
-    """A default as users write it; "" where it is that nothing is given."""
+    """A default as users write it; "" if the option has none."""
     if default is None or isinstance(default, bool):
         return "yes" if default else ""
     return f"{default:g}"

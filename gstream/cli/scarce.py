@@ -36,7 +36,7 @@ def prepare() -> None:
 
 
 def has_room(size: int) -> bool:
-    """Whether so many bytes of address space can be had now."""
+    """Whether the address space has a free piece of `size` bytes."""
     try:
         _space(size).close()
     except (OSError, MemoryError):

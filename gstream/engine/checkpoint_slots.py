@@ -204,7 +204,7 @@ class SlotFolder:
         return f"{which} whole in {self.folder}: the same command with --resume goes on from there."
 
     def check_room(self, nbytes: int) -> None:
-        """Raise ResourceError where the disk has no room for slots of so many bytes."""
+        """Raise ResourceError where the disk has no room for slots of `nbytes`."""
         there = sum(path.stat().st_size for path in self._slots if path.is_file())
         needed = max(0, 3 * nbytes - there)  # a slot is written beside both, then replaces the older
         try:
@@ -218,8 +218,7 @@ class SlotFolder:
             )
 
     def write_speed(self, nbytes: int) -> float:
-        """Bytes a second that a file here is written and synced with, by a trial of so many; infinite where it
-        fails, as `write` then says."""
+        """Bytes a second of a trial that writes and syncs `nbytes` here; infinite if it fails, as `write` then says."""
         path = self.folder / f"{SLOTS[0]}.partial"  # which goes with the next run, too, if this one dies
         began = time.monotonic()
         try:

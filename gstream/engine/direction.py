@@ -202,7 +202,7 @@ class Chooser:
         return pushed >= self._seconds(Demand.of(pull, self.state.lists_of("open", pull)))
 
     def _finish_by_push(self, frontier: Frontier, left: Demand) -> bool:
-        """After the heads of a pull: whether what a push from the frontier needs comes sooner than what is left."""
+        """After the heads of a pull: whether the pages for a push come sooner than those `left` for the pull."""
         if not self.streamed or "push" not in self.plan.directions or len(left.numbers) == 0:
             return False
         return self._seconds(self.pushed(frontier)) < self._seconds(left)

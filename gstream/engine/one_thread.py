@@ -20,8 +20,9 @@ NO_LIMIT = 1 << 62
 
 
 def hosts_of(run: RunState) -> list[HostDevice]:
-    """The devices, of which the thread works on the first; none where not all are the host's cores, each with all
-    values, and all pages in host memory."""
+    """The devices if all are the host's cores, each has all values, and all pages are in host memory; else none.
+
+    The thread works on the first."""
     hosts = [device for device in run.devices if isinstance(device, HostDevice)]
     whole = run.plan.device.resident and not run.chooser.streamed
     return hosts if whole and len(hosts) == len(run.devices) else []

@@ -38,9 +38,9 @@ FINER = 64
 
 
 def most_edges(threads: int) -> int:
-    """Up to how many edges, of half as many lists at most, one thread is sooner through than the driver with so many.
+    """The most edges of a frontier that one thread pushes sooner than the driver does with `threads` threads.
 
-    It takes a list as two edges.
+    A list counts as two edges.
     """
     return MOST_EDGES * threads // (threads - 1) if threads > 1 else 4 * MOST_EDGES
 

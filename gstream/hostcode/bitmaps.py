@@ -19,7 +19,7 @@ def bitmap(vertices: int) -> np.ndarray:
 
 
 def bitmap_bytes(vertices: int) -> int:
-    """What `bitmap` of so many bits takes."""
+    """Bytes of a `bitmap` of this many bits."""
     return 8 * ((vertices + 63) >> 6)
 
 

@@ -57,11 +57,11 @@ class RunOptions:
         with batches of that size, up to 32
     cache: policy of both page caches, host memory over disk and device memory over the link; "auto" pins, 0 has none
     direction: "auto" chooses in every superstep
-    micro: lanes of a GPU that share a vertex's list (thesis 4.1): one ("vertex"), a warp ("edge"), so many ("1", "2",
+    micro: lanes of a GPU that share a vertex's list (thesis 4.1): one ("vertex"), a warp ("edge"), a number ("1", "2",
         "4", "8", "16", "32"), or at least what each page's directory entry says; lists of column pages have one
     use_heads: hold the first neighbours of each vertex where programs with `done` gain by it
     zero_copy: where few lists of a page are wanted, GPUs read these in host memory instead of copying the page
-    chunk_vertices: at most so many vertices of WA resident at once; None is what fits
+    chunk_vertices: the most vertices of WA resident at once; None: as many as fit
     threads: host threads in all; None is the cores this process may use
     read_threads: threads that read ahead from disk
     checkpoint: folder for checkpoints of a program's run (gstream.engine.checkpoint); None: none. checkpoint_every: so
@@ -151,7 +151,7 @@ class RunOptions:
         parse_every(self.checkpoint_every)
 
     def batch_on(self, devices: int) -> int:
-        """Bytes of a batch on so many devices."""
+        """Bytes of a batch, by the number of devices."""
         return self.batch_bytes or BATCH_BYTES * times_longer(devices)
 
     @property

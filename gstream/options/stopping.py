@@ -19,7 +19,7 @@ AT_MOST = 16  # times a run's patience it goes on with fewer
 
 
 class Every(NamedTuple):
-    """How often: after so many supersteps, or seconds; neither: the default."""
+    """An interval in supersteps or in seconds; neither: the default."""
 
     supersteps: int | None = None
     seconds: float | None = None
@@ -46,8 +46,8 @@ class Asked:
     """What a run is in its user's words: an algorithm, or a program of the user's own, and its options by name.
 
     options: None where they are the program's parameters. exactly: as many supersteps as its limit says, though nothing
-    may change any more. kept: whether it reads and writes the checkpoints that the options ask for. patience: a run
-    without a limit ends after so many supersteps where many vertices are active still; its caller does the rest.
+    may change any more. kept: whether it reads and writes the checkpoints that the options ask for. patience:
+    supersteps after which a run without a limit ends if many vertices are still active; its caller does the rest.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Asked:
     patience: int | None = None
 
     def most_supersteps(self, limit: int | None) -> int | None:
-        """After so many supersteps a run ends, converged or not."""
+        """The superstep after which a run ends, converged or not; None: no limit."""
         return AT_MOST * self.patience if limit is None and self.patience is not None else limit
 
     def gives_up(self, supersteps: int, active: float) -> bool:

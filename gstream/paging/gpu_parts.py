@@ -2,9 +2,9 @@
 
 A part is one warp's work, uint32[4] as cuda/pages.cuh's `Part`: (page, first, end, group). Of a small page it is slots
 [first, end), `group` lanes a record; of a large page, whose group is 0, words [first, end). A column page's lists have
-a lane each, whatever --micro says, and its parts are whole warps of slots. Lists that are so long that even a warp
-takes its time over one are shared: the same slots stand in several parts, which have the k-th of so many equal shares
-of each list; a kernel that needs lists whole leaves them all to the first of these parts.
+a lane each, whatever --micro says, and its parts are whole warps of slots. Lists that are long even for a warp are
+shared: the same slots stand in several parts, each with one of several equal shares of each list. A kernel that needs
+whole lists leaves them to the first of these parts.
 A page's parts depend on the page alone, so the partial sums of a list are the same wherever its pages are.
 """
 
@@ -15,13 +15,13 @@ import numpy as np
 from pagestore.layout import GROUP_SIZES, ROW
 
 EDGES_A_PART = 2048  # a 16 MiB batch is 2,000 parts: larger ones leave warps idle at the end of a launch
-STRETCH_PARTS = 2  # a stretch of a hub's large pages has so many times the edges: a sum of each comes back
+STRETCH_PARTS = 2  # the edges of a stretch of a hub's large pages, in parts: a sum of each stretch comes back
 PART_BYTES = 16
 LARGE_GROUP = 0
 EDGES_A_LANE = (
     4  # to 8, of a list of mean length; with more, reads of lanes lie too far apart, whatever the directory says
 )
-SHARE_PARTS = 2  # lists of a small page are shared from twice so many parts' edges on, on average
+SHARE_PARTS = 2  # mean edges of a list, in parts, from which the lists of a small page are shared
 SHARES_SHIFT, SHARE_SHIFT = 16, 24  # of a part's group: how many share its lists (0: unshared), and which share it has
 MOST_SHARES = 255
 COLUMNS = 256  # the group of parts of a column page is COLUMNS + its stride

@@ -46,7 +46,7 @@ class Partition:
 
     @classmethod
     def equal(cls, devices: int) -> Partition:
-        """Shares of one size for so many devices."""
+        """Equal shares for `devices` devices."""
         return cls((1.0,) * devices)
 
     @property

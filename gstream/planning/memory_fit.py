@@ -233,8 +233,8 @@ def fit_devices(
 ) -> list[DeviceFit]:  # fmt: skip
     """The first layout that fits all devices, with the largest batches and chunk that do; the chunk is the same on all.
 
-    rings: one a device; capacity(layout, number): bytes that device `number` may hold. most: at most so many vertices a
-    chunk. Raises TooLittleError, and UsageError where no layout has chunks.
+    rings: one a device; capacity(layout, number): bytes that device `number` may hold. most: limit of
+    vertices a chunk. Raises TooLittleError, and UsageError where no layout has chunks.
     """
     needed: dict[Layout, int] = {}
     for layout in candidates:

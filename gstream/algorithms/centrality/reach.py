@@ -97,7 +97,7 @@ def drawn(session: Session, k: int | None, seed: int) -> np.ndarray:
 
 
 def check_drawn(session: Session, k: int | None, seed: int) -> None:
-    """Raise UsageError where so many sources can't be drawn, or not from that seed."""
+    """Raise UsageError if the number of sources or the seed is out of range."""
     vertices = session.meta.vertices
     if k is not None and k != vertices and not 1 <= k < vertices:
         raise UsageError(f"--k {k}: must be 1 to {vertices}, the number of vertices. Leave it out for all of them.")
@@ -170,7 +170,7 @@ class _Onward:
         return self._alone.rounds_before()
 
     def go_on_after(self, rounds: int) -> None:
-        """The rest of a search, of which a GPU has made so many rounds: the last one's vertices are in `fresh`."""
+        """The rest of a search after `rounds` rounds on a GPU; `fresh` holds the vertices of the last one."""
         self._count(rounds)
         self._go_on(rounds)
 
@@ -182,7 +182,7 @@ class _Onward:
         self.session.look(load_kernel(levelcounts.count_fresh), items, number, *given, items=4 * len(seen))
 
     def _go_on(self, began: int) -> None:
-        """Rounds from `front` on, reached by paths of so many edges."""
+        """Rounds from `front` on; its vertices were reached by paths of `began` edges."""
         front, fresh, seen, _, _ = self.arrays
         session, number, (name, pull) = self.session, began, self.session.gathers()
         while (due := bits_where(front != 0)).any():

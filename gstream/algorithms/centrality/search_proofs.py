@@ -19,7 +19,7 @@ MOST_SEARCHES = 256
 # What a search costs beside its vertices and edges, in edges of 10 ns: a run's beginning and end, and each superstep of
 # the first ones, whose figures are kept.
 A_RUN, A_SUPERSTEP = 50_000, 400
-ENOUGH = 1 << 24  # edges: no search is begun past so many, once there were SEARCHES
+ENOUGH = 1 << 24  # edges after which no further search begins, once there were SEARCHES
 
 
 def certify_closeness(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:

@@ -152,7 +152,7 @@ def head_of(array: np.ndarray, count: int) -> np.ndarray:
 
 
 def least_room(session: Session, longest: int, dtype: np.dtype, shares: int = 1) -> int:
-    """Bytes beside arrays of all vertices of which blocks and pages can do: a list of so many entries has room."""
+    """Least bytes for blocks and pages, beside arrays of all vertices: a list of `longest` entries has room."""
     block = longest * dtype.itemsize + VERTEX_BYTES
     # The block with most entries need not be that with most vertices: there are arrays for both.
     pages = -(-session.least_pages() * ROOM_SHARE // (ROOM_SHARE - 2))

@@ -92,8 +92,8 @@ class Resident:
         self._usual = int(last.max()) + 1
 
     def _at_once(self, rounds: int) -> int:
-        """How many of so many rounds may be queued without looking. One, if sweeps are made one by one: vain ones cost
-        more."""
+        """How many of `rounds` may be queued before their result is read. One if sweeps are made one by one: rounds in
+        vain would cost more."""
         return min(rounds, MOST_QUEUED) if self._gpu is not None and self._direct else 1
 
     def each(self, kernel: ItemKernel, count: int, *arguments: Any, items: int | None = None) -> None:

@@ -48,7 +48,7 @@ class Session:
         self._needed: set[str] = set()  # arrays that the engine keeps and the call works with
         self.proof_bytes = 0  # that the certificate takes in all, where one follows the run
         self._sent_back = 0  # the most bytes of arrays that GPUs had no room for
-        self._refused: float = math.inf  # so many turned out to be too many
+        self._refused: float = math.inf  # bytes of arrays that turned out to be too many
         self._read_before = engine.sources.bytes_read
         self._began = time.perf_counter()
 

@@ -59,7 +59,7 @@ def both_ways(session: Session) -> list[Simple]:
 
 
 def simple_dtype(session: Session, lists: int) -> np.dtype:
-    """Of `simple_degrees` by so many topologies."""
+    """The dtype of `simple_degrees`, by the number of topologies."""
     return np.dtype(np.uint32 if lists * session.meta.edges < 1 << 32 else np.uint64)
 
 

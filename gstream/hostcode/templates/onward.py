@@ -146,10 +146,9 @@ def push_onward_kernel(
     steps: float64[3], from the least key to the limit of those that send at first (infinite: all do), now; the limit,
     NaN where all wait. told: int64[n, 4], (vertices, pages, edges looked at, vertices that wait) of each superstep; a
     last row sums up those past n - 1. Returns the edges looked at. state: int64[11]:
-    0 vertices that send, 1 their edges, 8 entries of those that wait, 9 vertices that do, before and after; 10 so
-    many may; 2 edges that no frontier had so far
-    3 so many edges don't make a frontier too large, and neither does 4 one in so many of those left (0: they don't
-    matter)
+    0 vertices that send, 1 their edges, 8 entries of those that wait, 9 vertices that do, before and after; 10 the most
+    that may wait; 2 edges that no frontier had so far
+    3 edges up to which a frontier is not too large; 4 the same as one in this many of the edges left (0: no such limit)
     5 supersteps to make at most, then made; 6 vertices and edges to look at in all, about; then the vertices of the
     last frontier before the present one; 7 the first stamp
     """
