@@ -1,7 +1,7 @@
-"""Names, shapes and blocks of the arrays beside the pages (degrees, IDs, heads, directories).
+"""Names, shapes and checksums of the arrays beside the pages (degrees, IDs, heads, directories).
 
-Every array but pages and weights is protected by blocks: CRC k of /checksums/NAME (with "/" as ".") covers the k-th
-MiB of the array's bytes, computed as for a page with number k. The CRC of the checksums themselves is in /meta.
+CRC k of /checksums/NAME (with "/" as ".") covers the k-th MiB of an array, computed as for page number k. The CRC of
+these checksums is in /meta.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pagestore.layout import DIRECTORY, HEAD_NEIGHBOURS, PageLayout
 from pagestore.meta import META_BYTES, REBUILD, Meta, scrub_first
 
 BLOCK_BYTES = 1 << 20
-CACHED_BLOCKS = 8  # checked blocks that one array keeps: a binary search comes back to the first few
+CACHED_BLOCKS = 8  # checked blocks that an array keeps: a binary search returns to the first few
 
 
 def checksum_name(name: str) -> str:
@@ -38,10 +38,7 @@ def degree_dtype(max_degree: int) -> np.dtype:
 
 
 def datasets_of(meta: Meta, pages: dict[str, int], head_rows: dict[str, int], names_bytes: int) -> dict[str, tuple]:
-    """All datasets of a store: name -> (dtype, shape), the checksum arrays and /meta included.
-
-    `pages` and `head_rows`: per topology, its pages and the rows of its heads.
-    """
+    """All datasets of a store: name -> (dtype, shape). `pages`, `head_rows`: how many each topology has."""
     layout = PageLayout(meta.page_bytes, meta.id_bytes)
     sets: dict[str, tuple] = {}
     paged: dict[str, tuple] = {}

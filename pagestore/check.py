@@ -18,11 +18,9 @@ from pagestore.layout import HEAD_NEIGHBOURS, HEADER, HEADER_BYTES, PageLayout
 
 TOLD = ("records", "first_vertex", "last_vertex", "edges", "layout")  # of a page by the directory
 
-# Odd 64-bit constants of splitmix64 and of the golden ratio.
-_FIRST, _SECOND, _WEIGHT, _LAST = (
-    np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0xD6E8FEB86659FD93),
-    np.uint64(0x94D049BB133111EB),
-)  # fmt: skip
+# Odd 64-bit constants of splitmix64 and of the golden ratio
+_FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+_WEIGHT, _LAST = np.uint64(0xD6E8FEB86659FD93), np.uint64(0x94D049BB133111EB)
 
 
 @compiled
@@ -137,7 +135,7 @@ def first_unsound(words, header_words, last_id, records, first, last, edges, lay
             return page
         if owners[0] != first[page] or owners[count - 1] != last[page] or sizes.sum() != edges[page]:
             return page
-        lists = words[page, header_words : words.shape[1] - 2 * count]  # with sizes, which are mostly less
+        lists = words[page, header_words : words.shape[1] - 2 * count]  # list sizes are in it: mostly less than IDs
         if beyond(lists, last_id) and not all_within(words[page], last_id, columns, sizes):
             return page
     return len(words)
@@ -145,7 +143,7 @@ def first_unsound(words, header_words, last_id, records, first, last, edges, lay
 
 @compiled
 def beyond(words, most):
-    """Whether any of the words is greater. In a form that becomes SIMD instructions: 30 GB/s, of most others 7."""
+    """Whether any word is greater. LLVM makes SIMD instructions of this form: 30 GB/s; of most others 7."""
     found = False
     for k in range(words.size):
         found |= words[k] > most
@@ -154,7 +152,7 @@ def beyond(words, most):
 
 @compiled
 def beyond_heads(words, most, none):
-    """Whether any of the words is greater, and not `none`."""
+    """Whether any word is greater, and not `none`."""
     found = False
     for k in range(words.size):
         found |= (words[k] > most) & (words[k] != none)

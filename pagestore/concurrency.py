@@ -1,13 +1,13 @@
 """What threads of one process share, and what becomes of it in a forked child.
 
-A fork copies locks as they are, and none of the threads that would open them. So a fork waits until no thread makes or
-loads code (`LOADING`, Numba's own lock, and those given to `fork_waits_for`): the child finds these locks open, and
-nothing half made. Other locks of this project are made anew in the child by their owners.
+A fork copies locks as they are, but not the threads that would open them. So a fork waits until no thread compiles or
+loads code: until `LOADING`, Numba's own lock and those given to `fork_waits_for` are open. The child then finds nothing
+half made. The owners of other locks of this project make them anew in the child.
 """
 
 from __future__ import annotations
 
-# Both take locks ahead of a fork, too; registered first, they take them after ours.
+# Both take locks before a fork, too; as they are registered first, they take them after ours
 import concurrent.futures.thread  # noqa: F401
 import logging  # noqa: F401
 import os
@@ -18,21 +18,21 @@ from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
 
-FORK_SECONDS = 60.0  # that a fork waits for a lock: its holder may wait for a lock of other code that forks take
-LOADING: Any = RLock()  # held while a module of gstream is imported at its first use, or made and loaded
+FORK_SECONDS = 60.0  # how long a fork waits for a lock: its owner may itself wait for a lock that forks take
+LOADING: Any = RLock()  # taken while a module of gstream is imported at its first use, or compiled and loaded
 _inner: list[Any] = []  # locks that are taken inside Numba's
-_forking: dict[int, tuple[list[Any], list[Any]]] = {}  # threads that fork: locks they want, and those they hold
-_half_made: list[bool] = []  # True: code was being made in another thread as this process was forked
+_forking: dict[int, tuple[list[Any], list[Any]]] = {}  # threads that fork: locks they want, and those they have
+_half_made: list[bool] = []  # True: another thread was compiling when this process was forked
 
 
 def fork_waits_for(lock: Any) -> Any:
-    """Register a lock, and return it: a fork waits until it is free. Its holder must take no other lock."""
+    """The same lock; forks wait until it is open. A thread that has it must take no other lock."""
     _inner.append(lock)
     return lock
 
 
 def is_half_made() -> bool:
-    """Whether code of this process, a forked child, can't be trusted: its fork could not wait until it was whole."""
+    """Whether this process is a forked child whose code can't be trusted: the fork could not wait for the compiler."""
     return bool(_half_made)
 
 
@@ -70,9 +70,9 @@ def _in_child() -> None:
 
 
 def _import_anew() -> None:
-    """In a forked child: forget the modules that other threads were importing, which would be waited for for ever.
+    """In a forked child: forget the modules that other threads were importing: their locks would never open.
 
-    Functions import what few need at their first use, pandas for example, and Python has a lock a module for that.
+    Functions import rarely needed libraries, such as pandas, at their first use; Python has a lock for each module.
     """
     locks = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
     for name, reference in list(locks.items()):
@@ -83,8 +83,10 @@ def _import_anew() -> None:
 
 
 def wait_ahead_of_others() -> None:
-    """Have forks wait before the handlers run that other code has registered by now: what was registered last runs
-    first, and a handler that holds a lock meanwhile may be what a thread that loads code waits for."""
+    """Make forks wait before the handlers run that other code has registered so far.
+
+    The handler registered last runs first. Else another one could take a lock that a thread which loads code waits for.
+    """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
 
@@ -93,9 +95,9 @@ wait_ahead_of_others()
 
 
 class cached_property(Generic[T]):
-    """functools.cached_property as it is from Python 3.12 on: without a lock, which a forked child may find held.
+    """functools.cached_property as from Python 3.12 on: without a lock, which a forked child might find taken.
 
-    Two threads may both make the value; the last one's stays.
+    Two threads may both make the value; the last one stays.
     """
 
     def __init__(self, make: Callable[[Any], T]) -> None:

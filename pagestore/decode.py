@@ -1,7 +1,7 @@
 """The reference decoder: pages back to edges, with every structural rule of FORMAT.md checked.
 
-It follows FORMAT.md alone, in numpy, and shares no code with the packer, the planner or the group-size model, so that
-a mistake there can't hide here. Rules, by the number that a message carries:
+It follows FORMAT.md alone, in numpy. It shares no code with the packer, the planner or the group-size model, so that a
+mistake there can't hide here. Messages carry the number of the rule:
 
     R1 header: kind 0 or 1, layout known (only small pages have columns), and kind, layout, records, first vertex,
        edges and position as the directory says
@@ -40,8 +40,8 @@ class RuleError(ValueError):
 class DecodedPage:
     """Records of one page: vertex u8[r], size i8[r]; their edges: source, target u8[e], weight [e] or None.
 
-    `position`: the index, in its hub's list, of a large page's first neighbour. `large`: kind of the page. `padding`:
-    words of a column page's groups that are neither sizes nor neighbours.
+    `position`: index of a large page's first neighbour in its hub's list. `padding`: words of a column page's groups
+    that are neither sizes nor neighbours.
     """
 
     large: bool

@@ -27,8 +27,7 @@ MOST_LINE = 4000  # characters of a message
 class GstreamError(Exception):
     """Base of every error that is shown as one plain line, without a traceback.
 
-    spoken: what str() gives instead of `line`, where other words than the command line's were used
-    (gstream.options.wording).
+    spoken: what str() gives instead of `line` to callers from Python, who have no options (gstream.options.wording).
     """
 
     exit_code = 1
@@ -39,7 +38,7 @@ class GstreamError(Exception):
 
     @property
     def line(self) -> str:
-        """The message with options as the command line has them; what is far too long to read is cut."""
+        """The message for the command line; words and messages that are too long to read are cut."""
         text = LONG_WORD.sub(lambda word: cut(word[0], 200), super().__str__())
         return cut(text, MOST_LINE)
 
@@ -79,7 +78,7 @@ class ResourceError(GstreamError):
 
 
 class CapError(ResourceError):
-    """A cap that was given is too little. option: which, as on the command line; need: bytes that are enough."""
+    """A memory cap is too small. option: its name on the command line; need: bytes that are enough."""
 
     def __init__(self, message: str, option: str = "", need: int = 0) -> None:
         super().__init__(message)
@@ -93,7 +92,7 @@ def plain(value: object) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """`text`, of which about `most` characters are left: its beginning, what was left out, and its end."""
+    """About `most` characters of `text`: its beginning, the length of all of it, and its end."""
     if len(text) <= most:
         return text
     return f"{text[: most // 2]}...({len(text):,} characters)...{text[-(most // 4) :]}"
@@ -102,11 +101,10 @@ def cut(text: str, most: int) -> str:
 def interruption(error: BaseException | None, handled: BaseException | None) -> BaseException | None:
     """The KeyboardInterrupt or SystemExit that became this error, or None.
 
-    handled: sys.exc_info()[1] before what failed; what a caller handles meanwhile became nothing here.
+    handled: sys.exc_info()[1] before the call that failed: an error that a caller is handling is not ours.
 
-    A signal's handler may raise it inside a call from C that doesn't look: Python then says SystemError instead, and
-    what caught that may have said something else again. Or it cuts a clean-up short, such as the closing of a ZIP
-    archive or of a descriptor, and what cleans up behind that fails.
+    A signal's handler may raise inside C code that ignores exceptions: Python then raises SystemError. Or the signal
+    cuts a clean-up short, such as the closing of a ZIP archive, and the next clean-up fails.
     """
     while error is not None and error is not handled:
         if isinstance(error, KeyboardInterrupt | SystemExit):

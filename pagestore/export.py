@@ -1,11 +1,9 @@
 """A store back to an edge list by the user's IDs: `gstream export`.
 
-Formats by the file's name: .csv, .parquet, .el (two columns), .wel (three), .txt and .tsv (text with a tab), ending in
-.gz or .zst when compressed; "-" is text on stdout. Edges come in page order, which --order changes: sort the lines to
-compare two exports. An undirected edge is written once, from the lesser of its user IDs. Names are in quotes where text
-would be read as something else. A page and its translation are in memory at a time; besides them 8 bytes a vertex when
-IDs are sparse or reordered, or the names. Vertices without edges can't be told in an edge list: the report counts them.
-The file appears whole under its name (pagestore/replacing.py).
+The file's name says the format (pagestore/rowtext.py). Edges come in page order, which --order changes: sort the lines
+to compare two exports. An undirected edge is written once, from the lesser of its user IDs. Memory holds a page and its
+translation, and 8 bytes a vertex when IDs are sparse or reordered, or the names. An edge list can't hold vertices
+without edges: the report counts them. The file appears whole under its name (pagestore/replacing.py).
 """
 
 from __future__ import annotations
@@ -137,7 +135,7 @@ class _Names:
                 self._table[store.store_ids(first, last)] = store.user_ids(first, last)
 
     def ascend(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """bool[n]: where the source's ID, of the user, is the lesser one, or the target's: the same in any order."""
+        """bool[n]: where the user's ID of the source is not greater than that of the target."""
         if isinstance(self._table, np.ndarray):
             return self._table[source] <= self._table[target]
         return self._store.natural_of(source) <= self._store.natural_of(target)
@@ -153,9 +151,9 @@ class _Names:
 
 
 def _in_digits(weight: np.ndarray) -> Any:
-    """Weights as an array that pyarrow writes exactly: float32 by the fewest digits that tell it, but integers whole.
+    """Weights as an array that pyarrow writes exactly: the fewest digits that tell a float32, but integers whole.
 
-    Of float32 it writes the fewest digits and then zeros, 123456790 for 123456792; of float64 from 10^10 on exponents.
+    pyarrow writes float32 123456792 as 123456790, and float64 from 10^10 on with exponents.
     """
     import pyarrow as pa
 

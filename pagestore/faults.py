@@ -1,9 +1,9 @@
-"""What an error of the system's means, in plain words with a remedy: the one place that looks at error numbers.
+"""What an error of the system means, in plain words with a remedy: the one place that looks at error numbers.
 
     no_space(error)       what is full; None for anything else
-    shortage(error)       what else a machine or its limits lack (memory, open files); None for anything else
-    disk_error(error)     the error to raise where something was written or made
-    read_error(error)     the error to raise where something was opened or read
+    shortage(error)       what else ran out (memory, open files); None for anything else
+    disk_error(error)     the error to raise where a file was written or made
+    read_error(error)     the error to raise where a file was opened or read
     library_error(error)  the error to raise where a library is missing; None where an import failed otherwise
 
 Full disks, limits and devices that fail are ResourceError (exit 5): neither the command line nor the file is wrong.
@@ -37,7 +37,7 @@ _UNALLOCATED = re.compile(r"allocation error|not enough memory")  # of the codec
 
 
 def no_space(error: BaseException) -> tuple[str, str] | None:
-    """What is full, in plain words, and the remedy, where an error says that nothing more can be written; else None."""
+    """What is full, in plain words, and the remedy; None where the error says something else."""
     return FULL.get(number_of(error))
 
 
@@ -53,10 +53,7 @@ def shortage(error: BaseException) -> tuple[str, str] | None:
 
 
 def number_of(error: BaseException) -> int:
-    """The system's error number, 0 where there is none.
-
-    HDF5 and Arrow put it into a text that is for their own developers.
-    """
+    """The system's error number, 0 where there is none. HDF5 and Arrow put it into their messages."""
     if number := getattr(error, "errno", None):
         return int(number)
     told = [int(number) for pair in _TOLD.findall(str(error)) for number in pair if number]
@@ -64,7 +61,7 @@ def number_of(error: BaseException) -> int:
 
 
 def disk_error(error: Exception, where: str) -> GstreamError:
-    """For what was to be written: ResourceError (full, short of files or memory, failing) or UsageError (rights)."""
+    """Writing failed: ResourceError (disk full or failing, too few files or memory) or UsageError (rights)."""
     full, short = no_space(error), shortage(error)
     if full is not None:
         return ResourceError(f"{where}: {full[0]}. {full[1]}, or write to another disk.")
@@ -76,9 +73,9 @@ def disk_error(error: Exception, where: str) -> GstreamError:
 
 
 def read_error(error: Exception, what: str, remedy: str, kind: type[InputError] = InputError) -> GstreamError:
-    """For what was to be opened or read: ResourceError (short of files or memory, a failing disk), else `kind`.
+    """Reading failed: ResourceError (too few files or memory, a failing disk), else `kind` with the sentence `remedy`.
 
-    what: where and what failed, without a full stop. remedy: of `kind`, a sentence.
+    what: where and what failed, without a full stop.
     """
     reason = reason_of(error).lower()
     if (short := shortage(error)) is not None:
@@ -89,7 +86,7 @@ def read_error(error: Exception, what: str, remedy: str, kind: type[InputError] 
 
 
 def library_error(error: ImportError) -> GstreamError | None:
-    """LibraryMissingError for a package that is not installed or can't be loaded; None for modules of ours."""
+    """LibraryMissingError for a package that is not installed or can't be loaded; None for our own modules."""
     package = (error.name or "").partition(".")[0]
     if package in ("gstream", "pagestore"):
         return None
@@ -101,7 +98,7 @@ def library_error(error: ImportError) -> GstreamError | None:
 
 
 def reason_of(error: Exception) -> str:
-    """In the system's or a library's words, on one line, without control characters of a file that they quote."""
+    """The words of the system or a library, on one line, without control characters that they quote from a file."""
     number = number_of(error)
     words = os.strerror(number) if number else getattr(error, "strerror", None) or str(error)
     return plain((words or type(error).__name__).splitlines()[0])

@@ -3,8 +3,8 @@
     source = rmat(scale=20, edge_factor=16, seed=1, scramble=True, weights=True)
     convert(source, "kron20.gs", ConvertOptions(directed=False, dedupe=True, drop_self_loops=True))
 
-Edge number e is a function of (seed, e) alone: random bits are splitmix64 of a counter, so any thread may make any
-chunk and the graph never depends on threads, chunks or machine. Measured: 30 ns an edge and core at scale 20, 40 at 29.
+Edge number e is a function of (seed, e) alone: its random bits are splitmix64 of a counter. So any thread may make any
+chunk, and the graph never depends on threads, chunks or machine. Measured: 30 ns an edge at scale 20, 40 at 29.
 Sources: Chakrabarti et al., R-MAT (2004); the Graph500 specification, section 3 (A, B, C = 0.57, 0.19, 0.19).
 """
 
@@ -54,8 +54,8 @@ def _level(r, limits, s, t):
 def _rmat(first, scale, seed, limits, keys, source, target):
     """Each level takes one bit of both ends; a draw of 64 bits serves three, and those past `scale` are dropped.
 
-    `limits`: A, A+B, A+B+C less 1, in units of 2^-21. Blocks of edges in the inner loop: LLVM then uses the SIMD
-    units, and it is free of branches (24 ns an edge at scale 20; edge by edge 45, with branches 140).
+    `limits`: A, A+B, A+B+C less 1, in units of 2^-21. The inner loop takes a block of edges and has no branches, so
+    LLVM uses SIMD units (24 ns an edge at scale 20; edge by edge 45, with branches 140).
     """
     draws = (scale + np.uint64(2)) // np.uint64(3)
     excess = draws * np.uint64(3) - scale

@@ -1,13 +1,12 @@
 """The HDF5 shell of a store: made once with every dataset at its final size, and read for offsets only.
 
-The one file that imports h5py. libver v110 because its metadata is checksummed, so a flipped bit there is refused, and
-because distributions' h5dump reads it. Datasets are contiguous, early-allocated and never filled: creating terabytes
-takes a millisecond, and bytes are then moved by pwrite and preadv at `offset` past h5py's interpreter-wide lock.
-No object times are stored: the same graph gives the same bytes.
+The one file that imports h5py. libver v110: its metadata is checksummed, so a flipped bit there is refused, and the
+h5dump of distributions reads it. Datasets are contiguous, early-allocated and never filled: creating terabytes takes a
+millisecond, and pwrite and preadv move the bytes at `offset` past h5py's interpreter-wide lock. No object times are
+stored: the same graph gives the same bytes.
 
-The file of an open store is a descriptor that is given back while the graph is not in use, and opened again: results
-outlive their graph, and are pickled. The little that they read then, they read by the store's name. What stands there
-must be the same store: its description, which ends every chain of checksums, has the same CRC.
+An open store gives its descriptor back while the graph is not in use, and opens the file again by its name: results
+outlive their graph, and are pickled. The file must then be the same store: its description has the same CRC.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 class Descriptor(FileIO):
-    """A file that closes itself when nobody has it any more, which for a store's is no slip of anybody's."""
+    """A file that closes itself when nobody has it any more, without a ResourceWarning."""
 
     def __del__(self) -> None:
         self.close()
 
 
 class StoreFile:
-    """`opened` is the file, for as long as the caller has it; threads may share it while another lets it go."""
+    """`opened` gives the file for as long as the caller has it; threads may share it while another lets it go."""
 
     def __init__(self, path: str, file: Descriptor, meta_offset: int) -> None:
         self.path = path
@@ -56,7 +55,7 @@ class StoreFile:
         return {**vars(self), "_file": None}
 
     def opened(self) -> Descriptor:
-        """The file, opened again if it was let go. Raises StoreError where it is not there, or another store is."""
+        """The file, opened again if it was let go. Raises StoreError where it is gone, or another store is there."""
         file = self._file  # another thread may let it go
         return self._again() if file is None else file
 
@@ -148,7 +147,7 @@ def locate(path: str) -> dict[str, Extent]:
 
 
 class _Stream(RawIOBase):
-    """The file as HDF5 reads it. The descriptor is not its own: h5py keeps streams that failed for ever."""
+    """The file as HDF5 reads it. It does not own the descriptor: h5py keeps streams that failed for ever."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
@@ -177,10 +176,9 @@ class _Stream(RawIOBase):
 def open_located(path: str) -> tuple[Descriptor, dict[str, Extent]]:
     """A file opened to be read, and the extents of all its datasets.
 
-    HDF5 reads by the returned descriptor, through a Python stream. So the store can't be replaced in between, and
-    nothing hinders that somebody else has open: HDF5 compares its own descriptors only, and takes no locks here.
-    Raises StoreError for anything that is no intact HDF5 file, ResourceError for a disk that fails and where files run
-    out, MemoryError.
+    HDF5 reads by the returned descriptor, through a Python stream. So the store can't be replaced in between, and takes
+    no locks: another process may have it open. Raises StoreError for anything that is no intact HDF5 file,
+    ResourceError for a disk that fails and where files run out, MemoryError.
     """
     opened, handled = _open_file(path), sys.exc_info()[1]
     import h5py
@@ -214,8 +212,8 @@ def open_located(path: str) -> tuple[Descriptor, dict[str, Extent]]:
 def _extents(path: str, file: Any, size: int) -> dict[str, Extent]:
     """Extents by h5py's thin layer: `File.visititems` takes twice as long, 2.1 ms for 17 datasets.
 
-    The root's attributes are for other tools and not looked at: a record that lies in their B-tree or heap, its
-    checksum made right, crashes HDF5 2.0 itself (H5Aiterate, and H5Ovisit, which asks their size).
+    The root's attributes are for other tools. Nothing looks at them: a forged record in their B-tree or heap crashes
+    HDF5 2.0 itself (H5Aiterate, and H5Ovisit, which asks their size).
     """
     import h5py
 
@@ -231,7 +229,7 @@ def _extents(path: str, file: Any, size: int) -> dict[str, Extent]:
 
 
 def _open_file(path: str) -> Descriptor:
-    """The file at `path`, opened to be read; plain words for what is no store at all."""
+    """The file at `path`, opened to be read; StoreError in plain words for what is no store at all."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):  # to open a FIFO would wait for ever
             raise StoreError(f"{path}: is a pipe or a device; a store is a file. Name the file.")

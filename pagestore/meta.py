@@ -85,21 +85,25 @@ class Meta:
             value = getattr(self, name)
             if type(value) is not int or not 0 <= value < _LIMIT:
                 raise StoreError(f"{where}: {name} is {value!r}; it must be a count below 2^63. {REBUILD}")
-        if not 4096 <= self.page_bytes <= 1 << 30 or self.page_bytes & (self.page_bytes - 1):
-            raise StoreError(f"{where}: page_bytes is {self.page_bytes}; no power of two from 4 KiB. {REBUILD}")
-        if self.id_bytes == 4 and self.vertices >= 1 << 32:
-            raise StoreError(f"{where}: {self.vertices} vertices do not fit 4-byte IDs. {REBUILD}")
-        if self.weighted != (self.weight_dtype is not None) or (not self.directed and self.topologies != ("out",)):
-            raise StoreError(f"{where}: weights or topologies contradict each other. {REBUILD}")
-        padding = self.padding_words
-        if not isinstance(padding, dict) or any(type(n) is not int or not 0 <= n < _LIMIT for n in padding.values()):
-            raise StoreError(f"{where}: padding_words is {padding!r}; it holds counts. {REBUILD}")
-        if set(padding) != (set() if self.columns == 1 else set(self.topologies)):
-            raise StoreError(f"{where}: padding_words is of {sorted(padding)}, not of the page sets. {REBUILD}")
-        if any(type(weight) not in (int, float, type(None)) for weight in (self.min_weight, self.max_weight)):
-            raise StoreError(f"{where}: min_weight or max_weight is no number. {REBUILD}")
-        if type(self.id_base) is not int or not isinstance(self.provenance, dict) or not isinstance(self.uuid, str):
-            raise StoreError(f"{where}: id_base, provenance or uuid has the wrong type. {REBUILD}")
+        padding = self.padding_words if isinstance(self.padding_words, dict) else {"": None}
+        wrong = {
+            f"page_bytes is {self.page_bytes}; no power of two from 4 KiB":
+                not 4096 <= self.page_bytes <= 1 << 30 or self.page_bytes & (self.page_bytes - 1),
+            f"{self.vertices} vertices do not fit 4-byte IDs": self.id_bytes == 4 and self.vertices >= 1 << 32,
+            "weights or topologies contradict each other": self.weighted != (self.weight_dtype is not None)
+                or (not self.directed and self.topologies != ("out",)),
+            f"padding_words is {self.padding_words!r}; it holds counts":
+                any(type(count) is not int or not 0 <= count < _LIMIT for count in padding.values()),
+            f"padding_words is of {sorted(padding)}, not of the page sets":
+                set(padding) != (set() if self.columns == 1 else set(self.topologies)),
+            "min_weight or max_weight is no number":
+                any(type(weight) not in (int, float, type(None)) for weight in (self.min_weight, self.max_weight)),
+            "id_base, provenance or uuid has the wrong type": type(self.id_base) is not int
+                or not isinstance(self.provenance, dict) or not isinstance(self.uuid, str),
+        }  # fmt: skip
+        for what, holds in wrong.items():
+            if holds:
+                raise StoreError(f"{where}: {what}. {REBUILD}")
 
 
 REBUILD = "The store is damaged or was not written by gstream; convert the graph again."

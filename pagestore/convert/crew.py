@@ -47,48 +47,25 @@ class Ticker:
             self._report(force=True)
 
 
-class WorkList:
-    """Items of an iterator handed to several threads one at a time; the iterator itself runs under a lock."""
-
-    def __init__(self, items: Iterator[Any]):
-        self._items = items
-        self._lock = threading.Lock()
-        self._stopped = False
-
-    def __iter__(self) -> Iterator[Any]:
-        while True:
-            with self._lock:
-                if self._stopped:
-                    return
-                try:
-                    item = next(self._items)
-                except BaseException as error:
-                    self._stopped = True
-                    if isinstance(error, StopIteration):
-                        return
-                    raise
-            yield item
-
-    def stop(self) -> None:
-        """Hand out nothing more."""
-        self._stopped = True
-
-
 def run_crew(threads: int, items: Iterator[Any], work: Callable[[int, Any], None]) -> None:
     """Call `work(thread number, item)` for every item on `threads` threads; the first error is raised here.
 
     After an error, or a signal that raises in the calling thread, the threads finish the item they are at and end.
     """
-    pending = WorkList(items)
+    taking, ended, end = threading.Lock(), threading.Event(), object()
     errors: list[BaseException] = []
 
     def body(number: int) -> None:
         try:
-            for item in pending:
+            while True:
+                with taking:
+                    item = end if ended.is_set() else next(items, end)
+                if item is end:
+                    return
                 work(number, item)
         except BaseException as error:  # handed to the caller, whatever it is
             errors.append(error)
-            pending.stop()
+            ended.set()
 
     crew = [threading.Thread(target=body, args=(number,), daemon=True) for number in range(threads)]
     try:
@@ -97,7 +74,7 @@ def run_crew(threads: int, items: Iterator[Any], work: Callable[[int, Any], None
         for thread in crew:
             thread.join()
     except BaseException:
-        pending.stop()
+        ended.set()
         for thread in crew:
             if thread.ident is not None:
                 thread.join()

@@ -20,7 +20,7 @@ ID_WINDOW = 1 << 20
 
 @dataclass
 class Identity:
-    """`vertices` dense IDs 0..V-1. A chunk's ID is made dense by `table` (rank) or by taking `base` away.
+    """`vertices` dense IDs 0..V-1. A chunk's ID becomes dense by its rank in `table`, or by subtracting `base`.
 
     `kind`: "range" (user ID = id_base + dense), "integers" (`ids`, or the table's IDs) or "strings" (`names`).
     """
@@ -41,18 +41,6 @@ class Identity:
             return
         for first in range(0, self.vertices, ID_WINDOW):
             yield np.asarray(self.ids[first : first + ID_WINDOW], np.int64)
-
-    def user_id(self, dense: int) -> int | str:
-        """What the user calls a vertex."""
-        if self.kind == "range":
-            return self.id_base + dense
-        if self.kind == "strings":
-            return str(self.names[dense])
-        for window in self.user_ids():
-            if dense < len(window):
-                return int(window[dense])
-            dense -= len(window)
-        raise IndexError(dense)
 
     def digest(self) -> str:
         """Hash of the names of all vertices, for the store's UUID."""

@@ -2,10 +2,10 @@
 
 Part k holds the lists of the near vertices firsts[k]..firsts[k+1]-1, either as arrays or in files at its own place.
 
-An `Expansion` gives the edges out again, for the other topology or a new order of vertices. With a permutation, `place`
-(store ID of each dense vertex), both ends are renamed on the way. The near ends come in ascending order, so their
-places are read in passing. The far ends are anywhere: when the permutation is larger than memory allows, a stage holds
-a window of it and yields only the edges whose far end lies inside.
+An `Expansion` gives the edges out again, for the other topology or a new order of vertices. A permutation, `place`
+(store ID of each dense vertex), renames both ends on the way. The near ends ascend, so their places are read in passing.
+The far ends are anywhere. When the permutation is larger than memory allows, a stage loads a window of it and yields
+only the edges whose far end lies inside.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from pagestore.convert.storage import TempFile, Vector
+from pagestore.inputs.base import EdgeChunk
 from pagestore.io import Buffers
 from pagestore.jit import compiled
 
@@ -116,18 +117,6 @@ class SortedEdges:
             self.weights.close()
 
 
-@dataclass(frozen=True)
-class Edges:
-    """A chunk: `source` (near) and `target` (far) uint64[n]; weight in the store's dtype, or None."""
-
-    source: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray | None
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-
 @compiled
 def _repeat(degrees, first, skip, place, out):
     """out = each near vertex once an edge, `skip` edges of the first one left out; renamed by `place` (or None)."""
@@ -200,8 +189,11 @@ class Expansion:
             self._places = np.empty(0, np.uint32)  # let go of the last window first
             self._places = self.place.read(self._low, min(self._low + self._window, self.edges.vertices))
 
-    def chunk(self, number: int, buffers: Buffers | None = None) -> Edges:
-        """Edges of chunk `number`, of this stage's window; in `buffers`, when given, until the next call."""
+    def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
+        """Chunk `number` of this stage's window, near ends as sources, weights in the store's dtype.
+
+        In `buffers`, when given, until the next call.
+        """
         empty = (buffers or Buffers()).get
         (first, skip, begin), (last, taken, end) = self._cuts[number].tolist(), self._cuts[number + 1].tolist()
         last += 1 if taken else 0  # the chunk ends within a vertex
@@ -213,10 +205,10 @@ class Expansion:
         weights = self.edges.read_weights(begin, end)
         if self.place is None:
             out_far[:] = far
-            return Edges(near, out_far, weights)
+            return EdgeChunk(near, out_far, weights)
         out_near = near if self.stages == 1 else empty("windowed source", len(near), np.uint64)
         out_weights = None if weights is None else np.empty_like(weights)
         low = np.uint64(self._low)
         high = np.uint64(self._low + len(self._places))
         kept = int(_rename(near, far, weights, self._places, low, high, out_near, out_far, out_weights))
-        return Edges(out_near[:kept], out_far[:kept], None if out_weights is None else out_weights[:kept])
+        return EdgeChunk(out_near[:kept], out_far[:kept], None if out_weights is None else out_weights[:kept])

@@ -1,4 +1,4 @@
-"""Which columns have known names, or a pair of names with one suffix (src_ip, dst_ip); and whether line 1 has them.
+"""Which columns have known names, or a pair of names with one suffix (src_ip, dst_ip), and whether line 1 has names.
 
 An edge that is taken for a header is lost, so a guess has to be sure: line 1 can't be an edge like those below it.
 """
@@ -9,28 +9,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from pagestore.errors import UsageError
+from pagestore.inputs import signatures
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
-from pagestore.inputs.signatures import (
-    COLUMN_NAMES,
-    COUNT,
-    DECIMAL_COMMA,
-    DIRECTION_COLUMNS,
-    END_WORDS,
-    INTEGER,
-    INTEGER_WEIGHTS,
-    MISSING,
-    NEO4J_IDS,
-    NO_ENDS,
-    NOT_FINITE,
-    NUMBER,
-    SOURCE_NAMES,
-    TARGET_NAMES,
-    TYPED,
-    WEIGHT_NAMES,
-    WHOLE,
-    WORDS_OF_TEXT,
-)
 
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # of fromNode
 BETWEEN = re.compile(r"[\s.-]+")
@@ -43,7 +24,7 @@ COUNTED = re.compile(r"(.*[^\W\d_])_?[12]\Z")  # person1, person_2
 def column_name(text: str) -> str:
     """A word of a header as the table of names has it: small letters, _ between words, no type (`weight:double`)."""
     word = BETWEEN.sub("_", HUMP.sub("_", text.strip())).lower()
-    found = NEO4J_IDS.match(word) or TYPED.match(word)
+    found = signatures.NEO4J_IDS.match(word) or signatures.TYPED.match(word)
     return found[1] if found else word
 
 
@@ -55,7 +36,7 @@ def named(header: Sequence[str], names: tuple[str, ...], default: int) -> int:
 
 def named_ends(header: Sequence[str]) -> tuple[int, int] | None:
     """Places of source and target where the header names both, once; else None."""
-    ends = named(header, SOURCE_NAMES, -1), named(header, TARGET_NAMES, -1)
+    ends = named(header, signatures.SOURCE_NAMES, -1), named(header, signatures.TARGET_NAMES, -1)
     if min(ends) >= 0 and ends[0] != ends[1]:
         return ends
     pairs = _pairs([column_name(name) for name in header])
@@ -66,10 +47,10 @@ def likely_ends(header: Sequence[str]) -> tuple[int, int] | None:
     """`named_ends`, or where one end has a name, the column that alone is left for the other; else None."""
     if (ends := named_ends(header)) is not None:
         return ends
-    source, target = named(header, SOURCE_NAMES, -1), named(header, TARGET_NAMES, -1)
+    source, target = named(header, signatures.SOURCE_NAMES, -1), named(header, signatures.TARGET_NAMES, -1)
     if source == target or min(source, target) >= 0:
         return None
-    weights = (*WEIGHT_NAMES, *INTEGER_WEIGHTS)
+    weights = (*signatures.WEIGHT_NAMES, *signatures.INTEGER_WEIGHTS)
     left = [
         at for at, name in enumerate(header) if at not in (source, target) and column_name(name) not in ("", *weights)
     ]
@@ -80,14 +61,14 @@ def likely_ends(header: Sequence[str]) -> tuple[int, int] | None:
 
 def names_one_end(header: Sequence[str]) -> bool:
     """Whether a name says that an end is elsewhere than in columns 1 and 2, and none says where the other one is."""
-    source, target = named(header, SOURCE_NAMES, 0), named(header, TARGET_NAMES, 1)
+    source, target = named(header, signatures.SOURCE_NAMES, 0), named(header, signatures.TARGET_NAMES, 1)
     return likely_ends(header) is None and (source, target) != (0, 1)
 
 
 def _pairs(words: Sequence[str]) -> set[tuple[int, int]]:
     """Places of words that are a source's and a target's, and alike beside that."""
     found = set()
-    for one, other in END_WORDS:
+    for one, other in signatures.END_WORDS:
         sources = {stem: at for at, word in enumerate(words) if (stem := _stem(word, one))}
         for at, word in enumerate(words):
             stem = _stem(word, other)
@@ -103,12 +84,12 @@ def _stem(word: str, end: str) -> str:
         stem = "_" + word.removeprefix(end).lstrip("_")
     elif word.endswith("_" + end):
         stem = word.removesuffix("_" + end) + "_"
-    return "" if stem.strip("_").rpartition("_")[2] in ("", *NO_ENDS) else stem
+    return "" if stem.strip("_").rpartition("_")[2] in ("", *signatures.NO_ENDS) else stem
 
 
 def is_number(text: str) -> bool:
     """Whether `text` was meant as a number: also negative, fractional and not finite ones, to be refused later."""
-    return bool(INTEGER.match(text) or NUMBER.match(text) or NOT_FINITE.match(text))
+    return bool(signatures.INTEGER.match(text) or signatures.NUMBER.match(text) or signatures.NOT_FINITE.match(text))
 
 
 def share_of_numbers(rows: list[list[str]], column: int) -> float:
@@ -136,7 +117,7 @@ def is_header(rows: list[list[str]], options: InputOptions, more: Callable[[], l
         return False
     found = named_ends(rows[0])
     known, ends = found is not None, found or (0, 1)
-    if known and not any(first[end] in WORDS_OF_TEXT for end in ends) and not _are_named_so(rows[1:], ends):
+    if known and not any(first[end] in signatures.WORDS_OF_TEXT for end in ends) and not _are_named_so(rows[1:], ends):
         return True
     if known and _direction_is_named(first, rows[1:]):
         return True
@@ -159,11 +140,17 @@ def may_be_header(rows: list[list[str]], options: InputOptions) -> bool:
     first, others = [column_name(text) for text in rows[0]], rows[1:]
     if options.header is not None or not others or len(first) < 2 or any(map(is_number, first)):
         return False
-    ends = named_ends(rows[0]) or (named(rows[0], SOURCE_NAMES, 0), named(rows[0], TARGET_NAMES, 1))
+    ends = named_ends(rows[0]) or (
+        named(rows[0], signatures.SOURCE_NAMES, 0),
+        named(rows[0], signatures.TARGET_NAMES, 1),
+    )
     vertices = {column_name(row[end]) for row in others for end in ends if len(row) > end}
-    if {column_name(text) for row in others for text in row if text} & {*first} or vertices & COLUMN_NAMES:
+    words = {column_name(text) for row in others for text in row if text}
+    if words & {*first} or vertices & signatures.COLUMN_NAMES:
         return False
-    if sum(word in COLUMN_NAMES for word in first) >= DOUBTFUL_NAMES or _stands_above_numbers(first, others, ends):
+    if sum(word in signatures.COLUMN_NAMES for word in first) >= DOUBTFUL_NAMES or _stands_above_numbers(
+        first, others, ends
+    ):
         return True
     stems = {found[1] for end in ends if (found := COUNTED.match(first[end]))}
     return (
@@ -220,7 +207,7 @@ def asked_ends(name: str, options: InputOptions, names: Sequence[str], width: in
 
 def _number_of(asked: int | str) -> int | None:
     """The number of a column that an option gives, None for a name."""
-    return int(asked) if isinstance(asked, int) or COUNT.match(asked) else None
+    return int(asked) if isinstance(asked, int) or signatures.COUNT.match(asked) else None
 
 
 def _asked_end(name: str, option: str, asked: int | str, names: Sequence[str], width: int) -> int:
@@ -244,7 +231,7 @@ def _asked_numbers(options: InputOptions, width: int) -> tuple[int, int] | None:
 def _all_whole(rows: list[list[str]], columns: tuple[int, int]) -> bool:
     """Whether what stands in the columns of the IDs is whole numbers, all of it (an empty field is a bad line)."""
     found = [row[column] for row in rows for column in columns if len(row) > column and row[column]]
-    return bool(found) and all(map(WHOLE.match, found))
+    return bool(found) and all(map(signatures.WHOLE.match, found))
 
 
 def _are_named_so(rows: list[list[str]], ends: tuple[int, int]) -> bool:
@@ -255,7 +242,7 @@ def _are_named_so(rows: list[list[str]], ends: tuple[int, int]) -> bool:
 def _direction_is_named(first: list[str], rows: list[list[str]]) -> bool:
     """Whether a column's name stands above words for directed and undirected alone."""
     for column, name in enumerate(first):
-        words = DIRECTION_COLUMNS.get(name, {})
+        words = signatures.DIRECTION_COLUMNS.get(name, {})
         held = {row[column].strip().lower() for row in rows if len(row) > column}
         if held and held <= set(words):
             return True
@@ -267,8 +254,8 @@ def _weight_is_named(first: list[str], rows: list[list[str]], ends: tuple[int, i
 
     A bad line among the weights is no reason to doubt.
     """
-    weight = named(first, WEIGHT_NAMES, 2)
-    if weight >= len(first) or weight in ends or not first[weight] or first[weight] in MISSING:
+    weight = named(first, signatures.WEIGHT_NAMES, 2)
+    if weight >= len(first) or weight in ends or not first[weight] or first[weight] in signatures.MISSING:
         return False
     if not known:
         vertices = {row[end].strip().lower() for row in rows for end in ends if len(row) > end}
@@ -280,9 +267,9 @@ def _weight_is_named(first: list[str], rows: list[list[str]], ends: tuple[int, i
 def _stands_above_numbers(first: list[str], rows: list[list[str]], ends: tuple[int, int]) -> bool:
     """Whether a word that is no missing number stands above numbers alone, in a column that is not an end's."""
     for column, word in enumerate(first):
-        if column in ends or word in MISSING or not any(map(str.isalpha, word)):
+        if column in ends or word in signatures.MISSING or not any(map(str.isalpha, word)):
             continue
         held = [row[column] for row in rows if len(row) > column and row[column]]
-        if len(held) >= SURE_NUMBERS and all(is_number(text) or DECIMAL_COMMA.match(text) for text in held):
+        if len(held) >= SURE_NUMBERS and all(is_number(text) or signatures.DECIMAL_COMMA.match(text) for text in held):
             return True
     return False

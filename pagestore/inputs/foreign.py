@@ -7,24 +7,7 @@ import re
 import shlex
 
 from pagestore.errors import InputError
-from pagestore.inputs.signatures import (
-    ARCHIVES,
-    BZIP2_BLOCK,
-    EXCEL,
-    FOREIGN,
-    FORMATS,
-    GALOIS,
-    HDF5,
-    MAGIC,
-    MARKS,
-    OFFICE_MEMBERS,
-    TAR_MARK,
-    TEXTS,
-    WEBGRAPH,
-    WIDE,
-    ZIP_NAME,
-    Foreign,
-)
+from pagestore.inputs import signatures
 from pagestore.inputs.streams import STDIN, ByteStream
 
 WIDE_SAMPLE = 1 << 10
@@ -32,8 +15,10 @@ MOST_ZEROS_SHORT = 0.2  # of the zero bytes that characters beyond Latin ones la
 TWO_FIELDS = rb"[^\s,;|]+[ \t,;|]+[^\s,;|]+[^\r\n]*"
 CARRIAGE_RETURN = re.compile(rb"^[ \t]*" + TWO_FIELDS + rb"\r[ \t]*" + TWO_FIELDS, re.MULTILINE)
 COMMENT_LINES = re.compile(rb"(?:[ \t]*(?:(?:[#%]|//)[^\n]*)?\n|/\*.*?\*/\s*)*", re.DOTALL)
-OPENINGS = [(re.compile(rb"\s*(?:" + kind.opening.encode() + rb")", re.I), kind) for kind in FOREIGN if kind.opening]
-COMMENTS = [(re.compile(kind.comment.encode(), re.I), kind) for kind in FOREIGN if kind.comment]
+OPENINGS = [
+    (re.compile(rb"\s*(?:" + kind.opening.encode() + rb")", re.I), kind) for kind in signatures.FOREIGN if kind.opening
+]
+COMMENTS = [(re.compile(kind.comment.encode(), re.I), kind) for kind in signatures.FOREIGN if kind.comment]
 
 
 def check_text(name: str, head: bytes) -> None:
@@ -66,11 +51,11 @@ def check_encoding(name: str, head: bytes) -> None:
 
 def _wide_encoding(head: bytes) -> str:
     """UTF-16 or UTF-32, with the order of bytes where no mark says it; "" for other text."""
-    for mark, encoding in MARKS.items():
+    for mark, encoding in signatures.MARKS.items():
         if head.startswith(mark):
             return encoding
     sample = head[:WIDE_SAMPLE]
-    for encoding, zeros in WIDE.items():
+    for encoding, zeros in signatures.WIDE.items():
         width = 4 if "32" in encoding else 2
         units = len(sample) // width
         place = {at % width for at in zeros}
@@ -87,26 +72,26 @@ def _wide_encoding(head: bytes) -> str:
 
 def refuse_archives(stream: ByteStream, head: bytes) -> None:
     """InputError for files that hold files, and for what was compressed twice. NumPy's .npz are zip archives, too."""
-    kind = next((words for magic, words in ARCHIVES.items() if head.startswith(magic)), None)
-    first = head[ZIP_NAME : ZIP_NAME + int.from_bytes(head[26:28], "little")]
-    if kind == "zip" and first.startswith(OFFICE_MEMBERS):
-        raise _refusal(stream.name, EXCEL)
+    kind = next((words for magic, words in signatures.ARCHIVES.items() if head.startswith(magic)), None)
+    first = head[signatures.ZIP_NAME : signatures.ZIP_NAME + int.from_bytes(head[26:28], "little")]
+    if kind == "zip" and first.startswith(signatures.OFFICE_MEMBERS):
+        raise _refusal(stream.name, signatures.EXCEL)
     if kind == "zip" and (first.endswith(b".npy") or stream.name.lower().endswith(".npz")):
         kind = None
-    if head[TAR_MARK : TAR_MARK + 5] == b"ustar" and b"\0" in head[:TAR_MARK]:
+    if head[signatures.TAR_MARK : signatures.TAR_MARK + 5] == b"ustar" and b"\0" in head[: signatures.TAR_MARK]:
         kind = "tar"
     if kind is not None:
         raise InputError(
             f"{stream.name}: is a {kind} archive; an input is a file of edges. Unpack it first, and name the files."
         )
-    twice = next((words for magic, words in MAGIC.items() if head.startswith(magic)), None)
-    if twice == "bzip2" and head[4:10] != BZIP2_BLOCK:
+    twice = next((words for magic, words in signatures.MAGIC.items() if head.startswith(magic)), None)
+    if twice == "bzip2" and head[4:10] != signatures.BZIP2_BLOCK:
         twice = None
     if stream.compression is not None and twice is not None:
         raise InputError(
             f"{stream.name}: is {twice} data compressed once more, by {stream.compression}. Decompress it once first."
         )
-    if head.startswith(HDF5):
+    if head.startswith(signatures.HDF5):
         raise InputError(
             f"{stream.name}: is an HDF5 file, perhaps a store already; convert reads edge lists. Try gstream info."
         )
@@ -114,32 +99,32 @@ def refuse_archives(stream: ByteStream, head: bytes) -> None:
 
 def refuse_foreign(stream: ByteStream, head: bytes, suffix: str, kind: str | None) -> None:
     """InputError for a kind of the table. `suffix`: of the name, in small letters; `kind`: the format that it says."""
-    if kind is not None and not FORMATS[kind].marked:
+    if kind is not None and not signatures.FORMATS[kind].marked:
         return
     name = stream.name
-    for other in FOREIGN:
+    for other in signatures.FOREIGN:
         if head.startswith(other.magic or b"\0none"):
             raise _refusal(name, other)
-    if _is_galois(head) and kind in (None, "gr", *TEXTS):
-        raise _refusal(name, GALOIS)
+    if _is_galois(head) and kind in (None, "gr", *signatures.TEXTS):
+        raise _refusal(name, signatures.GALOIS)
     if kind == "metis" and _is_webgraph(name):
-        raise _refusal(name, WEBGRAPH)
-    if kind in (None, *TEXTS):
+        raise _refusal(name, signatures.WEBGRAPH)
+    if kind in (None, *signatures.TEXTS):
         for pattern, other in COMMENTS:
             if pattern.match(head.lstrip()):
                 raise _refusal(name, other)
     text = head[COMMENT_LINES.match(head).end() :]  # type: ignore[union-attr]  # it matches nothing, too
-    if kind in (None, "gr", "metis", "adjacency", "ldbc", *TEXTS):
+    if kind in (None, "gr", "metis", "adjacency", "ldbc", *signatures.TEXTS):
         for pattern, other in OPENINGS:
             if pattern.match(text):
                 raise _refusal(name, other)
     if kind is None:
-        for other in FOREIGN:
+        for other in signatures.FOREIGN:
             if suffix in other.suffixes:
                 raise _refusal(name, other)
 
 
-def _refusal(name: str, kind: Foreign) -> InputError:
+def _refusal(name: str, kind: signatures.Foreign) -> InputError:
     path = STDIN if name == "stdin" else name
     advice = kind.advice.format(file=shlex.quote(path), path=path.replace("\\", "\\\\").replace('"', '\\"'))
     return InputError(f"{name}: is {kind.name}, which convert does not read. {advice}")

@@ -63,29 +63,22 @@ def sort_order(names: NameBatch) -> tuple[np.ndarray, np.ndarray]:
     order = np.arange(len(names), dtype=np.int64)
     tied = np.zeros(len(names), dtype=bool)  # tied[k]: name k of the order agrees with k - 1 as far as was looked
     tied[1:] = True
-    depth, longest = 0, int(names.lengths.max(initial=0))
-    while depth < longest and tied.any():
-        open_ = tied | np.append(tied[1:], False)  # members of groups of two and more
-        places = np.flatnonzero(open_)
+    longest = int(names.lengths.max(initial=0))
+    for depth in [*range(0, longest, WORD_BYTES), longest]:
+        if not tied.any():
+            break
+        places = np.flatnonzero(tied | np.append(tied[1:], False))  # members of groups of two and more
         group = np.cumsum(~tied[places])
         words = np.empty(len(places), dtype=np.uint64)
-        words_at(names.data, names.offsets, order[places], depth, words)
+        if depth < longest:
+            words_at(names.data, names.offsets, order[places], depth, words)
+        else:  # names that agree in all their bytes may still differ in zero bytes at their ends
+            words[:] = names.lengths[order[places]]
         ranked = np.argsort(words) if group[-1] == group[0] else np.lexsort((words, group))
         order[places] = order[places][ranked]
         words = words[ranked]
         same = np.zeros(len(places), dtype=bool)
         same[1:] = (words[1:] == words[:-1]) & tied[places[1:]]
-        tied[places] = same
-        depth += WORD_BYTES
-    if tied.any():  # what agrees in all its bytes may still differ in zero bytes at its end
-        open_ = tied | np.append(tied[1:], False)
-        places = np.flatnonzero(open_)
-        group, lengths = np.cumsum(~tied[places]), names.lengths[order[places]]
-        ranked = np.lexsort((lengths, group))
-        order[places] = order[places][ranked]
-        lengths = lengths[ranked]
-        same = np.zeros(len(places), dtype=bool)
-        same[1:] = (lengths[1:] == lengths[:-1]) & tied[places[1:]]
         tied[places] = same
     return order, tied
 

@@ -1,9 +1,9 @@
 """Bytes of an input file or stdin: opened, recognised by magic number, decompressed, never cut off silently.
 
 Encoding: `read(n)` returns up to n decompressed bytes and b"" only at the true end. A compressed file that ends early,
-is damaged, or has other bytes after its last member raises InputError: `zstandard`'s own reader ends a cut frame
-quietly (measured with 0.25), so frames are driven one by one here. gzip goes through `isal` (530 MB/s of output on one
-core against 250 MB/s for zlib), bz2 and xz through the standard library.
+is damaged, or has other bytes after its last member raises InputError. The reader of `zstandard` ends a cut frame
+quietly (0.25), so frames are driven one by one here. gzip goes through `isal` (530 MB/s of output on one core; zlib
+250), bz2 and xz through the standard library.
 """
 
 from __future__ import annotations
@@ -16,16 +16,13 @@ import stat
 import sys
 import threading
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+
+from isal import igzip_lib
 
 from pagestore.errors import InputError
 from pagestore.faults import read_error
 from pagestore.inputs.signatures import MAGIC, SUFFIXES, UTF8_MARK
-
-try:
-    from isal import isal_zlib as zlib
-except ImportError:  # the same interface, half as fast
-    import zlib  # type: ignore[no-redef]
 
 STDIN = "-"
 READ_BYTES = 1 << 18
@@ -34,41 +31,8 @@ ZSTD_WINDOW = 1 << 31  # accepts `zstd --long=31`
 MAGIC_BYTES = max(map(len, MAGIC))
 
 
-class Decoder(Protocol):
-    """One compressed member, in the manner of bz2.BZ2Decompressor; `kept`: input that waits, where we keep it."""
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
-
-
-class _GzipDecoder:
-    """A gzip member; keeps input that did not fit into `max_length` of output."""
-
-    def __init__(self) -> None:
-        self._inner: Any = zlib.decompressobj(wbits=31)
-        self.kept = b""
-
-    @property
-    def eof(self) -> bool:
-        return bool(self._inner.eof)
-
-    @property
-    def unused_data(self) -> bytes:
-        return bytes(self._inner.unused_data)
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        out = self._inner.decompress(self.kept + data, max_length)
-        self.kept = self._inner.unconsumed_tail
-        return bytes(out)
-
-
 class _ZstdDecoder:
-    """A zstd frame. One call may return more than `max_length`; ZSTD_SLICE bounds by how much."""
+    """A zstd frame, as bz2.BZ2Decompressor; `kept`: input that waits. ZSTD_SLICE bounds what exceeds `max_length`."""
 
     def __init__(self) -> None:
         import zstandard
@@ -95,9 +59,10 @@ class _ZstdDecoder:
         return b"".join(parts)
 
 
-def _decoder(kind: str) -> Decoder:
+def _decoder(kind: str) -> Any:
+    """What decompresses one member, in the manner of bz2.BZ2Decompressor."""
     if kind == "gzip":
-        return _GzipDecoder()
+        return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
     if kind == "zstd":
         return _ZstdDecoder()
     return bz2.BZ2Decompressor() if kind == "bzip2" else lzma.LZMADecompressor(lzma.FORMAT_XZ)
@@ -125,7 +90,7 @@ class ByteStream:
 
     name: as the user wrote it, "stdin" for a pipe.  compression: None or gzip, zstd, bzip2, xz.
     total_bytes: size of the file as stored, None for a pipe.  replayable: False for stdin and pipes.
-    reached: stored bytes of the lines that were parsed and handed on, which those who parse set: reading is ahead.
+    reached: stored bytes of the lines that were parsed and handed on: set by the parser, since reading is ahead.
     Raises InputError for whatever can't be read in full.
     """
 
@@ -152,7 +117,7 @@ class ByteStream:
         self._ahead = b""  # decompressed; what is behind `_taken` was not handed out yet
         self._taken = 0
         self._raw = b""  # read, not decompressed yet
-        self._decoder: Decoder | None = None
+        self._decoder: Any = None
         try:
             self._begin(may_be_empty)
         except BaseException:
@@ -177,7 +142,7 @@ class ByteStream:
             raise InputError(f"{self.name}: is empty (0 bytes); an input has at least one edge. Check how it was made.")
 
     def position(self) -> int:
-        """Bytes of the stored (compressed) file consumed so far."""
+        """Bytes of the stored file consumed so far; of a compressed one, a little more than those decompressed."""
         return self._consumed - len(self._raw) - len(getattr(self._decoder, "kept", b""))
 
     @property
@@ -186,7 +151,7 @@ class ByteStream:
         return self._given
 
     def stored_before(self, given: int) -> int:
-        """Stored bytes that the first `given` decompressed ones took, of those so far: exact unless compressed."""
+        """Stored bytes of the first `given` decompressed ones: exact unless compressed."""
         made = self._given + len(self._ahead) - self._taken
         return self.position() * given // made if made else 0
 
@@ -237,7 +202,7 @@ class ByteStream:
     def close(self) -> None:
         """Close the file (stdin stays open); safe to call twice, and while another thread reads.
 
-        That thread then closes the file: its number, once free, would be the next file's, from which it would read.
+        That thread then closes the file: else it might read from another file that got the same descriptor.
         """
         self._closed = True
         if self._reading.acquire(blocking=False):
@@ -269,9 +234,9 @@ class ByteStream:
         return data
 
     def _beginning(self, raw: bytes, padded: bool = False) -> bytes:
-        """`raw`, or what follows its zeros when `padded`, and as much of the file as a magic number takes.
+        """`raw` (without leading zeros when `padded`) and as much of the file as a magic number takes.
 
-        Pipes may give a byte at a time, and padding may go on in what is read next.
+        A pipe may give a byte at a time, and padding may go on in the next bytes.
         """
         while True:
             raw = raw.lstrip(b"\0") if padded else raw
@@ -289,7 +254,6 @@ class ByteStream:
 
     def _decompress(self, size: int) -> bytes:
         """At least one decompressed byte, b"" at the end of the last member."""
-        assert self._decoder is not None
         while True:
             if self._decoder.eof and not self._next_member():
                 return b""
@@ -305,7 +269,7 @@ class ByteStream:
                     self._fail("ends in the middle of", "it was cut off")
             except (InputError, MemoryError):
                 raise
-            except Exception as error:  # isal, zlib, zstandard, bz2 and lzma each raise their own
+            except Exception as error:  # isal, zstandard, bz2 and lzma each raise their own
                 self._fail("is damaged in", str(error).replace("zstd decompressor error: ", ""))
 
     def _next_member(self) -> bool:

@@ -122,15 +122,6 @@ def test_what_the_user_calls_a_vertex(kind: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("pagestore.convert.identity.ID_WINDOW", 1 << 18)
     identity = Identity(len(ids), 0, kind="integers", **known)
     assert np.concatenate(list(identity.user_ids())).tolist() == ids.tolist()
-    for dense in (0, 1, 349_524, 349_525, 999_999, 1_000_000):
-        assert identity.user_id(dense) == ids[dense]
-    with pytest.raises(IndexError):
-        identity.user_id(len(ids))
-
-
-def test_vertices_with_names_or_in_a_row() -> None:
-    assert Identity(3, 5, None, "range", id_base=5).user_id(2) == 7
-    assert Identity(2, 0, None, "strings", names=["a", "b"]).user_id(1) == "b"
 
 
 def test_threads_that_can_not_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
