@@ -3,9 +3,9 @@
 Part k holds the lists of the near vertices firsts[k]..firsts[k+1]-1, either as arrays or in files at its own place.
 
 An `Expansion` gives the edges out again, for the other topology or a new order of vertices. A permutation, `place`
-(store ID of each dense vertex), renames both ends on the way. The near ends ascend, so their places are read in passing.
-The far ends are anywhere. When the permutation is larger than memory allows, a stage loads a window of it and yields
-only the edges whose far end lies inside.
+(store ID of each dense vertex), renames both ends on the way. Near ends ascend, so their places are read in passing.
+Far ends are anywhere. When the permutation is larger than memory allows, a stage loads a window of it and yields only
+the edges whose far end lies inside.
 """
 
 from __future__ import annotations
