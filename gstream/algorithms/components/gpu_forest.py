@@ -1,6 +1,6 @@
 """Union-find on GPUs: each has a copy of the forest, and links its own slice of heads and its own pages.
 
-The counterpart of forest.HostForest; kernels are cuda/forest.cu. Forests of several GPUs are merged by linking every
+The counterpart of forest.HostForest; kernels are cuda/unionfind.cu. Forests of several GPUs are merged by linking every
 vertex with its parent in the other forest.
 """
 
