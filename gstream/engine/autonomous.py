@@ -50,7 +50,9 @@ class Autonomous:
             edges=frontier.edges, unexplored=chooser.unexplored, pulled=chooser.pulled,
             last_vertices=chooser.last_vertices, stale=chooser.stale,
         )  # fmt: skip
-        made = device.run_ahead(rules, run.supersteps + 1, run.limit)
+        ends = [run.limit, None if run.look_every is None else run.supersteps + run.look_every]
+        end = min((end for end in ends if end is not None), default=None)
+        made = device.run_ahead(rules, run.supersteps + 1, end)
         if made is None:
             self._may = False
             return None

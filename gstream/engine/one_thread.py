@@ -7,16 +7,65 @@ the driver goes on.
 from __future__ import annotations
 
 import time
+from typing import Protocol
 
 import numpy as np
 
 from gstream.devices.host.device import HostDevice
+from gstream.engine.direction import Frontier
 from gstream.engine.run_state import RunState
 from gstream.telemetry.stats import StepStats
 
 WORK = 1 << 20  # vertices and edges of a call, about: 20 to 60 ms, in which no signal is heeded and no progress told
 TOLD = 512  # supersteps whose figures a run keeps one by one, 4 us each; of later ones those of a call are summed up
 NO_LIMIT = 1 << 62
+
+
+class Arrays(Protocol):
+    """What the thread works on: values and active bits of all vertices in host memory.
+
+    lent: a copy of what devices with memory of their own have.
+    """
+
+    lent: bool
+
+    @property
+    def value(self) -> np.ndarray: ...
+
+    @property
+    def active(self) -> np.ndarray: ...
+
+    def count(self, edges: int, pages: int, nbytes: int) -> None:
+        """Add what was looked at to the figures of a device."""
+
+    def hand_over(self) -> None:
+        """Have all devices take them over, before the driver goes on."""
+
+    def look(self) -> Frontier:
+        """Measure a frontier that is too large to be listed."""
+
+
+class OfHosts:
+    """Those of the first of some host devices."""
+
+    lent = False
+
+    def __init__(self, run: RunState, hosts: list[HostDevice]) -> None:
+        self._hosts, self.look = hosts, run.look
+
+    @property
+    def value(self) -> np.ndarray:
+        return self._hosts[0].state.value
+
+    @property
+    def active(self) -> np.ndarray:
+        return self._hosts[0].state.active  # two bitmaps take turns
+
+    def count(self, edges: int, pages: int, nbytes: int) -> None:
+        self._hosts[0].count(edges, pages, nbytes)
+
+    def hand_over(self) -> None:
+        hand_over(self._hosts)
 
 
 def hosts_of(run: RunState) -> list[HostDevice]:

@@ -8,6 +8,7 @@ from gstream.engine.autonomous import Autonomous
 from gstream.engine.checkpoint import State
 from gstream.engine.delta_stepping import DeltaStepping
 from gstream.engine.early_pull import EarlyPull
+from gstream.engine.lent_frontier import LentFrontier
 from gstream.engine.run_state import FastPath
 from gstream.engine.settled_sums import SettledSums
 from gstream.engine.small_frontier import SmallFrontier
@@ -15,7 +16,9 @@ from gstream.engine.superstep import Supersteps
 from gstream.hostcode.generate import BLOCK
 
 # First those that make many supersteps.
-FAST_PATHS: tuple[type[FastPath], ...] = (Autonomous, SmallFrontier, SettledSums, DeltaStepping, EarlyPull)
+FAST_PATHS: tuple[type[FastPath], ...] = (
+    LentFrontier, Autonomous, SmallFrontier, SettledSums, DeltaStepping, EarlyPull,
+)  # fmt: skip
 
 
 class Run(Supersteps):

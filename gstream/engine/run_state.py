@@ -49,7 +49,8 @@ class RunState:
     pull is made from WA. slices: each chunk of WA, with the slice of each device. whole: what every superstep of a SUM
     does, and its pages. last: no superstep follows this one. order: of the present frontier, if its least values send
     first. cut: the step that the frontier was cut with (gstream.engine.delta_stepping). pages_ahead: pages that were
-    queued for the next superstep. vain_seconds: of a device that could not make this superstep.
+    queued for the next superstep. vain_seconds: of a device that could not make this superstep. look_every: supersteps
+    that a device makes by itself at once, at most.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class RunState:
         self.slices = [(chunk, plan.slices(chunk, heavy=heavy)) for chunk in plan.chunks]
         self.exchange.attach(self.slices[0][1] if self.resident and self.slices else None, sends)
         self.began_at = self.supersteps = self.pages_ahead = 0
+        self.look_every: int | None = None
         self.last = False
         self.order: Order | None = None
         self.cut: float | None = None

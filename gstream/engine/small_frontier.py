@@ -21,10 +21,10 @@ import numpy as np
 
 from gstream.engine.delta_stepping import first_step
 from gstream.engine.direction import ALPHA, Frontier
-from gstream.engine.one_thread import NO_LIMIT, WORK, hand_over, hosts_of, note_told, room_to_tell
+from gstream.engine.one_thread import NO_LIMIT, WORK, Arrays, OfHosts, hosts_of, note_told, room_to_tell
 from gstream.engine.run_state import Order, RunState
 from gstream.engine.whole_lists import WholeLists, stored_lists, turned_lists
-from gstream.hostcode.bitmaps import list_bits
+from gstream.hostcode.bitmaps import count_pages, list_bits
 from gstream.hostcode.parts import RECORD_STRETCH
 from gstream.hostcode.small_frontier import list_active
 from gstream.language.python_printer import FIXED_INTS
@@ -66,9 +66,9 @@ class Lists:
     stamps: np.ndarray
 
     @classmethod
-    def of(cls, run: RunState) -> Lists:
+    def of(cls, run: RunState, most: int) -> Lists:
         """Not written yet, so that they take no memory."""
-        most, vertices = most_edges(run.engine.options.host_threads), run.plan.graph.vertices
+        vertices = run.plan.graph.vertices
         listed = min(most // 2, vertices)
         most_waiting = min(MOST_WAITING, vertices) if is_ordered(run.code) else 0
         return cls(
@@ -90,6 +90,11 @@ def turns(run: RunState) -> bool:
     return "push" not in run.plan.directions
 
 
+def pushes_on(run: RunState) -> bool:
+    """Whether a superstep does no more than push, or may."""
+    return (not turns(run) or run.engine.options.direction == "auto") and run.code.push_onward is not None
+
+
 def is_ordered(code: Any) -> bool:
     """Whether least values send first, which others improve."""
     return bool(code.in_place and code.uses_edge and not code.has_done)
@@ -102,14 +107,15 @@ class SmallFrontier:
     def applies(cls, run: RunState) -> bool:
         """Host devices have all values and pages, a superstep does no more than push, and the plan leaves room for the
         lists."""
-        pushes = not turns(run) or run.engine.options.direction == "auto"
-        simple = bool(hosts_of(run)) and pushes and run.code.push_onward is not None
-        return simple and Lists.of(run).nbytes <= run.plan.spare_bytes
+        most = most_edges(run.engine.options.host_threads)
+        return bool(hosts_of(run)) and pushes_on(run) and Lists.of(run, most).nbytes <= run.plan.spare_bytes
 
-    def __init__(self, run: RunState) -> None:
-        self._run, self._hosts, self._made, self._degree = run, hosts_of(run), Lists.of(run), run.host.degree
+    def __init__(self, run: RunState, arrays: Arrays | None = None, made: Lists | None = None) -> None:
+        """arrays, made: those of the host devices, unless others are given."""
+        self._run, self._arrays, self._degree = run, arrays or OfHosts(run, hosts_of(run)), run.host.degree
+        self._made = made or Lists.of(run, most_edges(run.engine.options.host_threads))
         run.engine.note_peak(self._made.nbytes)
-        self._device, self._turns = self._hosts[0], turns(run)
+        self._turns = turns(run)
         self._table = run.plan.table("pull" if self._turns else "push")
         self._there: WholeLists | None = None if self._turns else stored_lists(run, self._table)
         self._pulls = 0  # in a row with small frontiers
@@ -128,13 +134,14 @@ class SmallFrontier:
         run, began = self._run, time.perf_counter()
         if run.order is not None and frontier is not self._frontier:
             self._take_up(frontier, run.order)
-        pulls = self._pulls_on(frontier) if self._turns else run.chooser.pulls(frontier)
+        lent = self._arrays.lent
+        pulls = self._pulls_on(frontier) if self._turns else not lent and run.chooser.pulls(frontier)
         if frontier.held or frontier.vertices == 0 or pulls or not self._list(frontier):
             self._leave()
             return None
         (told, at_most), read = room_to_tell(run, self._at_once), 0
         made, looked = self._push(at_most, told)
-        if made == 0 and self._made.most_waiting and not self._turns and (read := self._read()):
+        if made == 0 and (lent or self._made.most_waiting) and not self._turns and (read := self._read()):
             made, looked = self._push(at_most, told)
         if made == 0:
             self._leave()
@@ -143,8 +150,8 @@ class SmallFrontier:
         if self._turns:
             told[:, 1] = 0  # no page of the store
         pages = int(told[:, 1].sum())
-        moved = self._table.stored_bytes(1, run.plan.weights)
-        self._device.count(looked, pages, pages * moved)
+        moved = 0 if lent else self._table.stored_bytes(1, run.plan.weights)
+        self._arrays.count(looked, pages, pages * moved)
         self._frontier = self._look()
         if self._made.most_waiting:
             run.order = float(self._steps[1]), float(self._steps[2])
@@ -157,14 +164,14 @@ class SmallFrontier:
     def _leave(self) -> None:
         """The driver makes the next superstep."""
         if self._ahead:
-            hand_over(self._hosts)
+            self._arrays.hand_over()
             self._ahead = False
 
     def _pulls_on(self, frontier: Frontier) -> bool:
         """Whether a superstep over in-lists is left to the driver: until lists were turned round, or for good."""
         if self._there is None and self._turns:
             self._pulls = self._pulls + 1 if frontier.vertices <= self._run.chooser.most_listed else 0
-            if self._pulls > PULLS:
+            if self._pulls > PULLS or self._arrays.lent:
                 self._there = turned_lists(self._run, self._table)
                 self._pulls = 0 if self._there is not None else -NO_LIMIT
         return self._there is None
@@ -173,11 +180,11 @@ class SmallFrontier:
         """Go on from a checkpoint of this order as if the run had not been kept; `frontier` is what it measured."""
         if not self._made.most_waiting:
             return
-        state, run = self._device.state, self._run
+        arrays, run = self._arrays, self._run
         if self._turns:
             self._there = turned_lists(run, self._table)
-        active = list_bits(state.active, 0, run.plan.graph.vertices)
-        first = keys_of(state.value[active], run.code.program.combine.name) <= order[1]
+        active = list_bits(arrays.active, 0, run.plan.graph.vertices)
+        first = keys_of(arrays.value[active], run.code.program.combine.name) <= order[1]
         sending, waiting = active[first], active[~first]
         self._listed[: len(sending)] = sending[: len(self._listed)]
         self._waiting[: len(waiting)] = waiting[: len(self._waiting)]
@@ -192,7 +199,7 @@ class SmallFrontier:
             self._frontier = None
             if frontier.vertices > len(self._listed) or frontier.edges > self._made.most:
                 return False
-            vertices, edges = list_active(self._device.state.active, self._degree, self._listed)
+            vertices, edges = list_active(self._arrays.active, self._degree, self._listed)
             self._found, self._frontier, self._steps[2] = (int(vertices), int(edges), 0, 0), frontier, math.inf
             if vertices <= min(len(self._listed), self._made.most_waiting):  # all wait at first
                 self._waiting[:vertices] = self._listed[:vertices]
@@ -206,16 +213,16 @@ class SmallFrontier:
 
     def _push(self, most: int, told: np.ndarray) -> tuple[int, int]:
         """(supersteps made, edges looked at)."""
-        run, there, held, made = self._run, self._there, self._device.state, self._made
+        run, there, arrays, made = self._run, self._there, self._arrays, self._made
         assert there is not None
         code, chooser, (vertices, edges, *waiting) = run.code, run.chooser, self._found
-        share = ALPHA if chooser.has_done and chooser.chooses else 0
+        share = ALPHA if chooser.has_done and chooser.chooses and not arrays.lent else 0
         numbers = np.array(
             [vertices, edges, chooser.unexplored, self._largest(), share, most, WORK, self._stamp, *waiting,
              made.most_waiting]
         )  # fmt: skip
         looked = code.push_onward(
-            there.words, there.weights, *there.places[1:], there.read, self._degree, held.value, held.active,
+            there.words, there.weights, *there.places[1:], there.read, self._degree, arrays.value, arrays.active,
             made.lists, made.waiting, made.sent, made.records, made.stamps, RECORD_STRETCH, self._steps, numbers, told,
             FIXED_INTS.index("superstep"), code.ints, code.floats,
         )  # fmt: skip
@@ -231,7 +238,9 @@ class SmallFrontier:
         send what waits, too: as many supersteps are made whatever was in memory."""
         sources, table = self._run.sources, self._table
         assert self._there is not None
-        wanted = np.flatnonzero(self._device.state.lists_of("active", table))
+        lists = np.zeros(table.pages, np.int64)
+        count_pages(self._arrays.active, table.first_vertex, table.last_vertex, lists)
+        wanted = np.flatnonzero(lists)
         before = sources.bytes_read
         sources.in_memory(table, self._run.plan.weights, wanted[~self._there.read[wanted]])
         return sources.bytes_read - before
@@ -243,6 +252,6 @@ class SmallFrontier:
     def _look(self) -> Frontier:
         """The next frontier: as a list, or as bits alone."""
         if not self._has_room():
-            return self._run.look()
+            return self._arrays.look()
         vertices, edges, _, live = self._found
         return Frontier(vertices + live, edges)

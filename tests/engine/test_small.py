@@ -158,7 +158,7 @@ def test_pages_that_were_not_read_are_left_to_the_driver(tmp_path, usual, driver
         assert by_the_driver(engine, BFS(source=5)).value.tobytes() == found.value.tobytes()
 
 
-AWAY = ({"chunk_vertices": 512}, {"host_memory": "180KiB"}, {"devices": ["fake:2"]})
+AWAY = ({"chunk_vertices": 512}, {"host_memory": "180KiB"})
 
 
 @pytest.mark.parametrize("store", [kind for kind in KINDS if kind != "in alone"], indirect=True)
