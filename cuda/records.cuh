@@ -200,6 +200,9 @@ struct Item {
         const u64 size = (high - low + 31) / 32, begin = min2(low + rank * size, high);
         return {begin, min2(begin + size, high)};
     }
+    __device__ __forceinline__ Bounds share(u64 size, u64 count) const {
+        return part(number * size, min2((number + 1) * size, count));
+    }
 };
 
 // each(item) for items first, first + step, ... below count, a warp an item. `edges` goes up by what `each` returns.

@@ -161,6 +161,10 @@ class Body(ast.NodeTransformer):
             return _expression(f"weights[record_row, {WORD}]")
         if is_of_record(node, "part"):
             return ast.Tuple(node.args, ast.Load())
+        if is_of_record(node, "share"):
+            size, count = map(ast.unparse, node.args)
+            ends = [f"(record_number + u64({more})) * u64({size})" for more in (0, 1)]
+            return _expression(f"({ends[0]}, min({ends[1]}, u64({count})))")
         if is_of_record(node, "page"):
             return _expression(f"page_of(words, record_row, record_large, {', '.join(map(ast.unparse, node.args))})")
         return node

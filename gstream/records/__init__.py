@@ -31,6 +31,7 @@ An item kernel is the same for items of any kind, such as the lists of a block (
 
     item.number               which one it is, below the count that it is run for, u64
     item.part(low, high)      the part of [low, high) that is to be done here: several may share an item
+    item.share(size, count)   the part of the item's share of [0, count), of which each item has `size`
     item.step()               counts an edge that is looked at, as a statement
 
 Functions that it calls are gstream.hostcode.jit helpers; gstream.cudacode.scalar_text says what these may be made of.

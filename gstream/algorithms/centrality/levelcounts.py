@@ -87,7 +87,7 @@ def search_alone(words, places, due, front, fresh, seen, score, reached, amounts
 @item_kernel(sources="uint64[]", fresh="own", seen="own")
 def begin_searches(item, sources, first, searches, fresh, seen):
     """Search from sources[first:first + searches] next; fresh is zero before. An item is RUN vertices."""
-    begin, end = item.part(item.number * u64(RUN), min((item.number + u64(1)) * u64(RUN), u64(len(seen))))
+    begin, end = item.share(RUN, len(seen))
     for v in range(begin, end):
         seen[v] = u64(0)
     if item.number == u64(0):
@@ -100,7 +100,7 @@ def begin_searches(item, sources, first, searches, fresh, seen):
 def count_fresh(item, number, front, fresh, seen, score, reached, amount, each, last):
     """For every bit of fresh[v]: score[v] += amount, reached[v] += each; fresh becomes front. last: uint64[1], the last
     round in which there were any. An item is RUN vertices."""
-    begin, end = item.part(item.number * u64(RUN), min((item.number + u64(1)) * u64(RUN), u64(len(seen))))
+    begin, end = item.share(RUN, len(seen))
     for v in range(begin, end):
         here = fresh[v]
         front[v] = here

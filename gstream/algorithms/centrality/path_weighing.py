@@ -58,7 +58,7 @@ def weigh_paths(record, hubs, ends, here, level, distance, paths, first, second,
 def close_weighing(item, root, each, distance, paths, first, second, seeds, sums):
     """sums (f8[items, 2], flat) += the mean weight of a path to each vertex but the root, and of its ends `each` times;
     the others are made ready for the next source. An item is RUN vertices."""
-    begin, end = item.part(item.number * u64(RUN), min((item.number + u64(1)) * u64(RUN), u64(len(distance))))
+    begin, end = item.share(RUN, len(distance))
     one, two = f64(0), f64(0)
     for v in range(begin, end):
         if v != u64(root) and distance[v] != FAR:

@@ -62,7 +62,7 @@ def begin_source(item, root, distance, paths, following):
 def step_on(item, number, here, following, last):
     """`following` becomes `here`. last: uint64[1], the last round in which there was anybody. An item is WORDS words of
     bits."""
-    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(here))))
+    begin, end = item.share(WORDS, len(here))
     for index in range(begin, end):
         word = following[index]
         here[index] = word
@@ -74,7 +74,7 @@ def step_on(item, number, here, following, last):
 @item_kernel(here="own")
 def find_level(item, level, distance, here):
     """here: the vertices of a level. An item is WORDS words of bits."""
-    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(here))))
+    begin, end = item.share(WORDS, len(here))
     for index in range(begin, end):
         word, first = u64(0), index << u64(6)
         for v in range(first, min(first + u64(64), u64(len(distance)))):
@@ -87,7 +87,7 @@ def find_level(item, level, distance, here):
 def close_source(item, root, each, distance, paths, depends, between):
     """between += depends (+ each where reached), and each for every one of them to the root's own; they are made
     ready for the next source. NaN where paths are inf. An item is RUN vertices."""
-    begin, end = item.part(item.number * u64(RUN), min((item.number + u64(1)) * u64(RUN), u64(len(distance))))
+    begin, end = item.share(RUN, len(distance))
     others = u64(0)
     for v in range(begin, end):
         if v != u64(root) and distance[v] != FAR:

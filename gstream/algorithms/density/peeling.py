@@ -61,7 +61,7 @@ def drop(degree, v, level):
 def settle(item, number, mine, now, last, level):
     """Start a round: `now` are the vertices that are still `mine`, as all lists of the last round were looked at.
     last[DUE]: the round, if there is any. An item is WORDS words of bits."""
-    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(mine))))
+    begin, end = item.share(WORDS, len(mine))
     for index in range(begin, end):
         left = mine[index] & ~now[index]
         mine[index] = left
@@ -77,7 +77,7 @@ def find_next(item, number, degree, there, last, level):
     """If no vertex is due in this round, level[NEXT] is the least degree above the level. there: vertices above it."""
     if last[DUE] == u64(number):
         return
-    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(there))))
+    begin, end = item.share(WORDS, len(there))
     least, below = NONE, level[LEVEL]
     for index in range(begin, end):
         word, stays = there[index], u64(0)
@@ -99,7 +99,7 @@ def open_next(item, number, degree, there, mine, now, last, level):
     upto = level[NEXT]
     if last[DUE] == u64(number) or upto == NONE:
         return
-    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(mine))))
+    begin, end = item.share(WORDS, len(mine))
     for index in range(begin, end):
         word, due = there[index], u64(0)
         while word != u64(0):

@@ -63,7 +63,7 @@ def count_supports(item, one_starts, one_after, one, one_support, two_first, two
 def mark_dying(item, number, alive, support, dying, last, level):
     """dying: edges in fewer triangles than level[WANTED]; last[DUE]: the round, if there are any. level[NEXT]: the
     fewest triangles of the others, if it was NONE. An item is WORDS words of bits."""
-    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(alive))))
+    begin, end = item.share(WORDS, len(alive))
     wanted, fewest = level[WANTED], NONE
     for index in range(begin, end):
         left, word = alive[index], u64(0)
@@ -88,7 +88,7 @@ def mark_next(item, number, alive, support, dying, last, level):
     fewest = level[NEXT]
     if last[DUE] == u64(number) or fewest == NONE:
         return
-    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(alive))))
+    begin, end = item.share(WORDS, len(alive))
     for index in range(begin, end):
         left, word = alive[index], u64(0)
         while left != u64(0):
@@ -107,7 +107,7 @@ def mark_next(item, number, alive, support, dying, last, level):
 def take_dying(item, alive, dying, support, level):
     """Take off the dying edges: their `support` becomes their truss number, level[WANTED] + 1. level[NEXT] becomes
     NONE."""
-    begin, end = item.part(item.number * u64(WORDS), min((item.number + u64(1)) * u64(WORDS), u64(len(alive))))
+    begin, end = item.share(WORDS, len(alive))
     for index in range(begin, end):
         left = dying[index]
         if index == u64(0):
@@ -133,7 +133,7 @@ def next_set(bits, at, end):
 @item_kernel(low_after="own", low_places="own")
 def list_dying(item, starts, after, dying, low_after, low_places):
     """Dying edges of a block's vertices: their places, and where those of each vertex end. An item: LANES vertices."""
-    begin, end = item.part(item.number * u64(LANES), min((item.number + u64(1)) * u64(LANES), u64(len(after))))
+    begin, end = item.share(LANES, len(after))
     for k in range(begin, end):
         place, stop = starts[k], after[k]
         edge = next_set(dying, starts[k], stop)

@@ -114,7 +114,7 @@ def give_colors(item, number, ready, following, open, window, color, last):
     last: uint64[2], the last rounds in which there were any, and in which a window was full. An item is ROW words of
     bits.
     """
-    begin, end = item.part(item.number * u64(ROW), min((item.number + u64(1)) * u64(ROW), u64(len(ready))))
+    begin, end = item.share(ROW, len(ready))
     for index in range(begin, end):
         word, before, full = following[index], ready[index], False
         following[index] = u64(0)

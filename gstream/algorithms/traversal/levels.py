@@ -58,7 +58,7 @@ ROW = 32  # words of bitmaps that are an item: one for each lane
 def take_level(item, number, passed, following, bits, level, last):
     """`bits` becomes `following`; the level of these vertices is number - 1 + passed, from 0. last: u64[1], the last
     round that had any. An item is ROW words of bits."""
-    begin, end = item.part(item.number * u64(ROW), min((item.number + u64(1)) * u64(ROW), u64(len(bits))))
+    begin, end = item.share(ROW, len(bits))
     for index in range(begin, end):
         word = following[index]
         following[index] = u64(0)
