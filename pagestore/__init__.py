@@ -5,6 +5,7 @@ Names below are imported at first use: `import pagestore` loads neither numba no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,18 @@ _WHERE = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'pagestore' has no attribute {name!r}")
-    return getattr(import_module(_WHERE[name]), name)
+def lazily(package: str, where: dict[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package that imports names from their modules at first use."""
+
+    def find(name: str) -> Any:
+        if name not in where:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(where[name]), name)
+
+    return find
+
+
+__getattr__ = lazily(__name__, _WHERE)
 
 
 def __dir__() -> list[str]:

@@ -3,14 +3,15 @@
     report = convert(source, "web.gs", ConvertOptions(memory_bytes=2 << 30), progress)
     print(estimate.estimate(source, "web.gs", options))     # --dry-run
 
-The steps, in the order of reading: pipeline, scan, shuffle (scatter, bucketstore, radix, split, emit), order, expand,
-build, finish. `pagestore.memory.convert_arrays` is the same for arrays at hand.
+The steps, in the order of reading: pipeline, scan, shuffle (buckets, sorting, emit), sortededges, order, finish.
+`pagestore.memory.convert_arrays` does the same for arrays in memory.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pagestore import lazily
 
 if TYPE_CHECKING:
     from pagestore.convert.estimate import Estimate
@@ -19,13 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ConvertOptions", "Estimate", "Progress", "Report", "convert"]
 
-_WHERE = {
-    "ConvertOptions": "options", "Estimate": "estimate", "Progress": "options", "Report": "options",
-    "convert": "pipeline",
-}  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'pagestore.convert' has no attribute {name!r}")
-    return getattr(import_module(f"pagestore.convert.{_WHERE[name]}"), name)
+_OPTIONS = dict.fromkeys(("ConvertOptions", "Progress", "Report"), "pagestore.convert.options")
+__getattr__ = lazily(
+    __name__, {**_OPTIONS, "Estimate": "pagestore.convert.estimate", "convert": "pagestore.convert.pipeline"}
+)

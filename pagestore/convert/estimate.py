@@ -66,7 +66,7 @@ class Budget:
 
     @property
     def chunk_edges(self) -> int:
-        """Edges a chunk of sources that leave it to us: an eighth of the budget is in flight at most."""
+        """Edges a chunk, where the source leaves it to us: an eighth of the budget is in flight at most."""
         most = self.usable // (8 * self.threads * (16 + 3 * KEY_BYTES + self.weight_bytes))
         return min(CHUNK_EDGES, max(LEAST_PIECE_EDGES, most))
 
@@ -161,10 +161,10 @@ def same_disk(first: Path, second: Path) -> bool:
 
 
 def needed_bytes(one_disk: bool, store_size: int, work_size: int, kept: int, spilled: int = 0) -> tuple[int, int]:
-    """Free bytes that it takes: (where the store goes, in the folder of temporary files).
+    """Free bytes that a conversion needs: (in the store's folder, in the folder of temporary files).
 
-    Of one disk both are what it takes in all. `work_size` temporary bytes at most, `kept` of them beside the store;
-    `spilled` of them are there already.
+    On one disk both are the sum. It writes `work_size` temporary bytes at most; `kept` of them still lie there while
+    the store is written, and `spilled` of them are written already.
     """
     if one_disk:
         whole = max(work_size, kept + store_size) - spilled
@@ -173,10 +173,7 @@ def needed_bytes(one_disk: bool, store_size: int, work_size: int, kept: int, spi
 
 
 def check_space(store: Path, store_size: int, work: Path, work_size: int, kept: int, spilled: int = 0) -> None:
-    """Raise ResourceError when a disk lacks room: `work_size` temporary bytes at most, `kept` beside the store.
-
-    `spilled` bytes of the temporary ones are there already.
-    """
+    """Raise ResourceError when a disk lacks room; arguments as of `needed_bytes`."""
     folder = store.absolute().parent
     needs = needed_bytes(same_disk(folder, work), store_size, work_size, kept, spilled)
     for place, needed in zip((folder, work), needs, strict=True):
@@ -190,11 +187,10 @@ def check_space(store: Path, store_size: int, work: Path, work_size: int, kept: 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a conversion would take. Figures are estimates unless `exact`: all edges were read, vertices are known.
+    """What a conversion would take, estimated unless `exact`: then all edges were read, and the vertices are known.
 
-    `sampled_edges`: how many edges were read for it. kept_bytes: of the temporary ones, beside the store as it is
-    written. one_disk: it has both the store and the temporary files. size_known: False for a pipe of which more is
-    to come: the figures are those of the edges read.
+    sampled_edges: edges read for it. kept_bytes: temporary bytes while the store is written. one_disk: the store and
+    the temporary files share a disk. size_known: False for a pipe that goes on: the figures are of the edges read.
     """
 
     vertices: int
@@ -217,13 +213,13 @@ class Estimate:
 
     @property
     def fits(self) -> bool:
-        """The disks have room for it, by the estimate: as `check_space` finds in the conversion itself."""
+        """Whether the disks have room, by the estimate; the conversion itself asks `check_space`."""
         store, work = needed_bytes(self.one_disk, self.store_bytes, self.work_bytes, self.kept_bytes)
         return store <= self.free_store_bytes and work <= self.free_work_bytes
 
 
 def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> Estimate:
-    """Sizes, free space and time for converting `source`; reads up to SAMPLE_EDGES of it (a pipe's are then gone)."""
+    """Sizes, free space and time for converting `source`; reads up to SAMPLE_EDGES of it, from a pipe for good."""
     store = Path(path)
     directed = options.is_directed(source.directed)
     weighted = bool(options.weights and source.weighted)

@@ -22,13 +22,13 @@ COLUMNS_TEXT = f"a power of two from {COLUMN_WIDTHS[0]} to {COLUMN_WIDTHS[-1]}"
 class ConvertOptions:
     """How an EdgeSource becomes a store; `None` means "as the source says" or "the smallest that fits".
 
-    Sizes are bytes, or text as the command line takes it ("2GiB").
+    Sizes are bytes, or text as on the command line ("2GiB").
 
     `memory_bytes` bounds everything beyond the interpreter and its libraries; it, `threads`, `workdir`, `resume` and
     `replace` never change a byte of the store. `order_buckets`: buckets of the approximate sort (Edge-Vertex paper,
     section 4.1), None = one a degree. `columns`: records of a group in column pages (its Per_Group_Num, section 4.2),
-    1 = none. `workdir` holds temporary files (default: beside the store, in STORE.partial.d). Without `replace` a store
-    that is there once the conversion's turn has come is left alone.
+    1 = none. `workdir` is for temporary files (default: beside the store, in STORE.partial.d). Without `replace` an
+    existing store is left alone.
     """
 
     memory_bytes: int = DEFAULT_MEMORY_BYTES

@@ -102,7 +102,7 @@ def degree_order(
     """Store ID of each dense vertex, id[vertices]: descending degree, stable, vertices without any edge last.
 
     `others`: degrees of the other direction (None for undirected graphs); `span`: the extremes of `degrees`;
-    `buckets`: None for one a degree. With equal extremes no vertex moves: either none is without edges, or all are.
+    `buckets`: None for one a degree. With equal extremes no vertex moves.
     """
     place = Vector(degrees.length, dtype, path)
     if span[0] == span[1]:

@@ -221,7 +221,7 @@ class Shuffler:
             kept = empty(len(keys), job.target_dtype)
             kept_weights = None if part_weights is None else np.empty(len(keys), part_weights.dtype)
             count = emitter.emit(keys, part_weights, kept, kept_weights)
-            short = count < len(keys)  # what dedupe dropped must not stay behind a view
+            short = count < len(keys)  # then copy: a view would keep the memory of dropped edges
             targets.put(bucket, at, kept[:count].copy() if short else kept)
             if weights is not None and kept_weights is not None:
                 decoded = decode(kept_weights[:count].copy() if short else kept_weights, weights.dtype)
@@ -233,7 +233,7 @@ class Shuffler:
 
 
 def stages_of(source: Any) -> Iterator[Iterator[Any]]:
-    """Work items of a source, stage by stage: chunk numbers where it has them, else its chunks themselves."""
+    """Work items of a source, stage by stage: numbers of chunks if it has any, else the chunks."""
     if not hasattr(source, "chunk_count"):
         yield source.chunks()
         return

@@ -1,9 +1,9 @@
 """The folder of a conversion's temporary files: STORE.partial.d, with its lock and its manifest.
 
-manifest.json is replaced atomically (write, rename), so after a kill it describes a state that was reached, and
-`--resume` goes on from it. It is trusted only when it was written by this version, for the same input and options,
-since the machine last started: nothing here is synced, so after a power cut the data behind it may be missing.
-An exclusive `flock` on the file `lock` keeps two conversions away from one name; the kernel drops it on any death.
+manifest.json is replaced atomically (write, rename). So after a kill it describes a state that was reached, and
+`--resume` goes on from there. It is trusted only if this version wrote it, for the same input and options, since the
+machine last started: nothing here is synced, so after a power cut its data may be missing. An exclusive `flock` on the
+file `lock` keeps two conversions away from one name; the kernel drops it on any death.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def work_folder_of(store: Path) -> Path:
 class WorkFolder:
     """Locks STORE.partial.d, opens or replaces what an earlier conversion left there.
 
-    `keep`: what was reached stays when the conversion fails. `path`: folder for large temporary files. `manifest`: what
-    was reached; call `save` after changing it. `resumed`: it is an earlier conversion's. `replaced`: leftovers
-    are gone. Nothing is there before `open`, and whatever ends `open` or what follows, `close` removes it.
+    `keep`: leave the files there when the conversion fails. `path`: folder for large temporary files. `manifest`: the
+    state that was reached; call `save` after changing it. `resumed`: the state is an earlier conversion's. `replaced`:
+    leftovers were removed. `close` removes everything, even if `open` was interrupted.
     """
 
     def __init__(self, store: Path, workdir: Path | None, keep: bool):

@@ -5,19 +5,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pagestore import lazily
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions, SkippedLines, StringNames
 
 if TYPE_CHECKING:
-    from pagestore.inputs.detect import FORMATS, open_source
+    from pagestore.inputs.detect import open_source
 
-__all__ = ["FORMATS", "EdgeChunk", "EdgeSource", "InputOptions", "SkippedLines", "StringNames", "open_source"]
+__all__ = ["EdgeChunk", "EdgeSource", "InputOptions", "SkippedLines", "StringNames", "open_source"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in ("FORMATS", "open_source"):
-        raise AttributeError(f"module 'pagestore.inputs' has no attribute {name!r}")
-    from pagestore.inputs import detect
-
-    return getattr(detect, name)
+__getattr__ = lazily(__name__, {"open_source": "pagestore.inputs.detect"})

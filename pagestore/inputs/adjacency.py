@@ -114,9 +114,9 @@ def parse_lists(
 
 @dataclass
 class Lists(Parsed):
-    """What a block of lists holds; sources of unheaded lists count from 0 within the block.
+    """The lists of a block; sources of unheaded lists count from 0 within the block.
 
-    lonely: vertices whose lists are empty. lists: how many there are.
+    lonely: vertices whose lists are empty. lists: the number of lists.
     """
 
     lonely: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint64))

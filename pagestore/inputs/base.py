@@ -63,10 +63,9 @@ class InputOptions:
     """What the user says about the input; None means "find out".
 
     `source_column`, `target_column` (both or none) and `weight_column` are a column's number, counted from 1, or its
-    name in the header. `directed`: the user's word, beside which the inputs' counts nothing. `num_vertices` promises
-    the IDs id_base..id_base+N-1. `skipped_path` is where --bad-lines skip lists the lines it left out. `header`:
-    whether the first line of a text names its columns. `comments`: characters that begin comment lines of a text,
-    "none" for none, `#` and `%` when None.
+    name in the header. `directed` overrides the input. `num_vertices` promises the IDs id_base..id_base+N-1.
+    `skipped_path`: the list of lines that --bad-lines skip left out. `header`: whether line 1 of a text names columns.
+    `comments`: characters that begin comment lines of a text, "none" for none; None means `#` and `%`.
     """
 
     format: str | None = None
@@ -159,16 +158,16 @@ class EdgeSource(ABC):
     id_base: user ID of the first vertex when `vertices` is given (0 or 1).
     replayable: `chunks()` may be called again and yields the same edges.
     total_bytes: of the input as `position()` counts them, None when unknown (a pipe).
-    ids: int64[V] ascending user IDs when chunks carry dense IDs of a dictionary (vertices = V, id_base = 0); a vector
-        in a file of which slices are taken (storage.Vector).
-    names: likewise for string IDs.
-    trusted: chunks can be asked for by number and are right by construction: no need to look at all of them first.
+    ids: int64[V] ascending user IDs when chunks carry dense IDs of a dictionary (vertices = V, id_base = 0); may be a
+        vector in a file (storage.Vector).
+    names: the same for string IDs.
+    trusted: chunks have numbers and are right by construction: the first pass may sample them.
     closed: every endpoint must be among `vertex_ids()`; `dictionary.compact_integers` checks that.
-    fingerprint: what identifies the edges, as JSON types; None: nothing does, so --resume starts afresh.
+    fingerprint: identifies the edges, in JSON types; None: unknown, so --resume starts afresh.
     opening_seconds: time that `open_source` took, with its passes over names.
-    assumptions: what texts were taken for where the options did not say, a line for each way.
-    doubts: likewise, what of that may be wrong.
-    promised: how many vertices and edges comments promise, None where they don't.
+    assumptions: how texts were read where the options left it open, a line for each way.
+    doubts: which of these may be wrong.
+    promised: how many vertices and edges comments promise; None: no promise.
     """
 
     name: str = "input"

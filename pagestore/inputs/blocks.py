@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 
 def block_bytes(memory_bytes: int, threads: int) -> int:
-    """Block size such that all blocks and what is parsed from them (about 6 times a block) take a quarter of memory."""
+    """Block size with which all blocks and their parsed edges (about 6 times a block) take a quarter of the memory."""
     share = memory_bytes // 4 // (6 * (threads + READ_AHEAD + 1))
     return int(min(max(share, MIN_BLOCK_BYTES), MAX_BLOCK_BYTES))
 
@@ -201,4 +201,4 @@ def parse_in_order(
     finally:
         ahead.stop()
     if ahead.failed is not None:
-        raise ahead.failed  # behind the last whole block: what came before it goes first
+        raise ahead.failed  # after the edges of the last whole block

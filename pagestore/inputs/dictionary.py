@@ -204,9 +204,9 @@ def compact_integers(
 ) -> EdgeSource:  # fmt: skip
     """Make the IDs of `source`, which is replayable, dense: a source with `ids` (int64, ascending) and `vertices`.
 
-    The vertices are those of the vertex file too. Takes up to `memory_bytes` while it works, none to speak of later;
-    temporary files in `workdir` last until `close()`. Raises InputError for an endpoint that a closed vertex file
-    lacks, ResourceError when the disk is full.
+    A vertex file adds vertices. Takes up to `memory_bytes` while it works, and little later; temporary files in
+    `workdir` last until `close()`. Raises InputError for an endpoint that a closed vertex file lacks, ResourceError
+    when the disk is full.
     """
     folder = Path(tempfile.mkdtemp(prefix="ids-", dir=workdir))
     limit = max(memory_bytes // BYTES_PER_ID, FEWEST_IDS)

@@ -19,9 +19,10 @@ CUT = "The file was cut or damaged: get it again."
 
 @dataclass(frozen=True)
 class Head:
-    """What stands above the edges of a text: the rules of the lines behind it, and the number of the first of them.
+    """The head of a text: the rules of its lines of edges, and the number of the first of them.
 
-    vertices: how many a header promises, IDs from 1. edges: likewise, called `noun` there, on line `line`.
+    vertices: the number that a header promises; IDs then count from 1. edges: the number of `noun` that its line `line`
+    promises.
     """
 
     rules: LineRules

@@ -29,22 +29,26 @@ def slot_of(key: np.uint64, capacity: np.uint64) -> np.uint64:
 
 
 @compiled
+def place_of(table: np.ndarray, key: np.uint64) -> np.uint64:
+    """The slot that holds `key`, or the EMPTY one where it belongs."""
+    capacity = np.uint64(len(table))
+    slot = slot_of(key, capacity)
+    while table[slot] != EMPTY and table[slot] != key:
+        slot += U1
+        if slot == capacity:
+            slot = U0
+    return slot
+
+
+@compiled
 def insert_all(table: np.ndarray, ids: np.ndarray, first: int, room: int) -> tuple:
     """Insert ids[first:] (uint64) until `room` new ones are in: (index of the first not looked at, new ones)."""
-    capacity = np.uint64(len(table))
     added = 0
     k = np.uint64(first)
-    while k < np.uint64(len(ids)):
-        if added >= room:
-            break
-        key = ids[k]
-        slot = slot_of(key, capacity)
-        while table[slot] != EMPTY and table[slot] != key:
-            slot += U1
-            if slot == capacity:
-                slot = U0
+    while k < np.uint64(len(ids)) and added < room:
+        slot = place_of(table, ids[k])
         if table[slot] == EMPTY:
-            table[slot] = key
+            table[slot] = ids[k]
             added += 1
         k += U1
     return k, added
@@ -56,14 +60,9 @@ def fill_ranks(table: np.ndarray, slots: np.ndarray, ids: np.ndarray, base: int,
 
     The table is all EMPTY before. Returns how many IDs were repeated.
     """
-    capacity = np.uint64(len(table))
     repeated = 0
     for k in range(np.uint64(len(ids))):
-        slot = slot_of(ids[k], capacity)
-        while table[slot] != EMPTY and table[slot] != ids[k]:
-            slot += U1
-            if slot == capacity:
-                slot = U0
+        slot = place_of(table, ids[k])
         repeated += table[slot] != EMPTY
         table[slot] = ids[k]
         slots[slot] = ranks[k] if len(ranks) else np.uint64(base) + np.uint64(k)
@@ -73,15 +72,10 @@ def fill_ranks(table: np.ndarray, slots: np.ndarray, ids: np.ndarray, base: int,
 @compiled
 def look_up(table: np.ndarray, ranks: np.ndarray, ids: np.ndarray, out: np.ndarray) -> int:
     """out[k] = rank of ids[k]; returns the index of the first ID that is missing, or len(ids)."""
-    capacity = np.uint64(len(table))
     for k in range(np.uint64(len(ids))):
-        slot = slot_of(ids[k], capacity)
-        while table[slot] != ids[k]:
-            if table[slot] == EMPTY:
-                return k
-            slot += U1
-            if slot == capacity:
-                slot = U0
+        slot = place_of(table, ids[k])
+        if table[slot] == EMPTY:
+            return k
         out[k] = ranks[slot]
     return len(ids)
 

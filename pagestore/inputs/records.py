@@ -23,7 +23,7 @@ from pagestore.inputs.base import EdgeChunk, InputOptions, NumberedSource
 from pagestore.inputs.columns import checked_ids_into, checked_weights, option_range
 from pagestore.io import Buffers, fill
 
-CHUNK_SHARE = 8  # chunks in flight, with what is read and packed of them, take this part of the budget
+CHUNK_SHARE = 8  # chunks in flight, with their records and keys, take this part of the budget
 WORK_BYTES = 40  # an edge in flight, beside its record: two IDs, a weight and keys
 LEAST_CHUNK_EDGES = 1 << 12
 HALF = np.uint64(32)

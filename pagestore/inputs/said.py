@@ -39,7 +39,7 @@ def of_all(promises: Sequence[Promise]) -> Promise:
 
 
 def broken(name: str, promise: Promise, vertices: int | None, edges: int) -> list[str]:
-    """What to say of counts that differ from what was read; vertices None: they are what an option says."""
+    """Notes on promised counts that differ from those read; vertices None: an option says them."""
     said = []
     if promise.edges not in (None, edges):
         said.append(
@@ -55,9 +55,9 @@ def broken(name: str, promise: Promise, vertices: int | None, edges: int) -> lis
 
 
 class Direction(NamedTuple):
-    """directed: None where nothing says it. said_by: what does. doubt: what is to be said of contradictions.
+    """directed: None if the text does not say. said_by: the part of the text that says it. doubt: a contradiction.
 
-    column, words: the column that says it of each edge, and the words in small letters that agree.
+    column, words: a column that says it of each edge, and the words in small letters that agree.
     """
 
     directed: bool | None = None

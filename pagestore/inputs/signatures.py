@@ -71,7 +71,7 @@ FORMATS = {
 }
 TEXTS = ("text", "csv", "tsv", "el", "wel")
 TABLES = ("parquet", "arrow")
-LIMITED_OPTIONS = (  # of InputOptions: the field, who takes it in words, and the formats that do beside texts
+LIMITED_OPTIONS = (  # fields of InputOptions, a message, and the formats that take the option beside texts
     ("string_ids", "--string-ids is for text, Parquet and Arrow", TABLES),
     ("header", "--header and --no-header are for text", ()),
     ("comments", "--comments is for text", ()),

@@ -114,7 +114,7 @@ class ByteStream:
         self.reached = 0
         self._consumed = 0  # bytes taken from the file
         self._given = 0  # bytes handed out
-        self._ahead = b""  # decompressed; what is behind `_taken` was not handed out yet
+        self._ahead = b""  # decompressed; its first `_taken` bytes were handed out
         self._taken = 0
         self._raw = b""  # read, not decompressed yet
         self._decoder: Any = None
