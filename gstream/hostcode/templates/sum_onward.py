@@ -240,7 +240,7 @@ def sum_onward_kernel(
             break
         ints[superstep_at] += 1
         ctx = context(ints, floats)
-        edges, pages, dense = u64(0), u64(0), SENDS_ANEW or len(out_rows) == 0
+        edges, pages, dense = u64(0), u64(0), SENDS_ANEW or len(out_rows) == 0 or state[3] == 0
         if not pulled:
             if PREMADE:
                 send_again(value, source, degree, active_bits, SENDS_ANEW, ctx)
