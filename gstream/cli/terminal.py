@@ -25,14 +25,15 @@ def note(text: str) -> None:
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """The one JSON object of --json, on standard output. NaN and infinity become null: JSON has neither."""
+    """The one JSON object of --json, on standard output. null is no value; NaN and infinity, which JSON lacks, are the
+    strings "NaN", "Infinity" and "-Infinity", which most languages read as numbers."""
     import json
 
     print(json.dumps(_plain(value), allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
-    """`value` made of JSON's types: paths to strings, NumPy scalars to numbers, NaN and infinity to null."""
+    """`value` made of JSON's types: paths to strings, NumPy scalars to numbers, NaN and infinity to their names."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -42,7 +43,9 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # NumPy scalars and arrays
         return _plain(value.tolist())
     if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else None
+        if value != value:
+            return "NaN"
+        return value if abs(value) != float("inf") else "Infinity" if value > 0 else "-Infinity"
     return value if isinstance(value, int) else str(value)
 
 

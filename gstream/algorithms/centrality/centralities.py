@@ -22,6 +22,7 @@ from gstream.programs.katz import Katz
 from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
+LARGE = 1e9  # a beta by which sums may end past all numbers whatever alpha is
 ALGORITHMS = (
     Algorithm(
         "rwr", "random walks with restart: PageRank personalised to sources",
@@ -86,7 +87,7 @@ def run_katz(
     if not (math.isfinite(length) and math.isfinite(moved)):
         raise UsageError(
             f"--alpha {alpha}: sums over walks grow without end on this graph; alpha must be below 1 divided by the "
-            "greatest eigenvalue. Pass less."
+            f"greatest eigenvalue. Pass less{', or a smaller --beta' if abs(beta) > LARGE else ''}."
         )
     if normalized:
         value = value / length if length else value

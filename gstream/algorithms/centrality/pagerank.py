@@ -20,6 +20,9 @@ from gstream.algorithms.support.vertex_files import find_numbers
 from gstream.programs.pagerank import PageRank, PageRank64, PersonalizedPageRank, PersonalizedPageRank64
 from gstream.results.column import Answer, Column
 from pagestore.errors import InputError, UsageError
+from pagestore.sizes import show_things
+
+AT_ONCE = 1 << 16  # ranks that stay in a core's cache
 
 ALGORITHM = Algorithm(
     "pagerank", "PageRank, NetworkX's definition with weight=None",
@@ -60,9 +63,22 @@ def run_pagerank(
     program = program_of_pagerank(session, alpha, tol, max_iter, iterations, personalization, float64)
     fixed = iterations is not None
     outcome = session.run(program, max_supersteps=iterations if fixed else max_iter, exactly=fixed)
-    found = session.finish(outcome.supersteps, outcome.converged or fixed)
+    note = _vanished(session, outcome.value, alpha) if isinstance(program, PersonalizedPageRank) else ""
+    found = session.finish(outcome.supersteps, outcome.converged or fixed, note)
     found["l1_change"] = outcome.totals.get("moved", 0.0)
     return [Column("pagerank", outcome.value)], found
+
+
+def _vanished(session: Session, rank: np.ndarray, alpha: float) -> str:
+    """A note where an edge may lead from the least rank to one that is 0 in the ranks' type alone."""
+    parts = [rank[first : first + AT_ONCE] for first in range(0, len(rank), AT_ONCE)]
+    zeros = sum(len(part) - int(np.count_nonzero(part)) for part in parts)
+    least = min((float(part[part > 0].min(initial=1.0)) for part in parts), default=1.0)
+    tiny = float(np.finfo(rank.dtype).smallest_subnormal)
+    if not zeros or least * alpha / max(session.meta.max_out_degree, 1) >= tiny:
+        return ""
+    wider = "" if rank.dtype.itemsize == 8 else ". Pass --float64 for ranks down to 5e-324"
+    return f"{show_things(zeros, 'vertex')} have 0, as ranks below {tiny:.2g} do: walks may reach some of them{wider}"
 
 
 def program_of_pagerank(
