@@ -42,6 +42,7 @@ Kernels (attributes of `code`; each returns the edges it looked at, or 0)
           got: got_dtype[dst_last - dst_first], filled with code.identity beforehand). next_bits: in_place only.
     push_records(words, weights, records, counter, ...as push)           # sparse: no active test
     push_onward                               # no apply, no totals: supersteps in a row (templates/onward.py)
+    sum_onward                                # SUM: supersteps in a row, few values change (templates/sum_onward.py)
     pull(words, weights, parts, counter, source, source_first, degree, active_bits, dst, dst_first, dst_last,
           next_bits, open_bits, carry, ints, floats)
           in-pages; source = msg when premessage, else value. Vertices outside [dst_first, dst_last) are passed over,
@@ -69,6 +70,7 @@ Kernels of no program (gstream.hostcode.parts, gstream.hostcode.bitmaps), compil
           is held: in degree order the first guess is right.
     find_lists(..., out) -> count: the same into `out`, as far as there is room
     list_active (gstream.hostcode.small_frontier): a small frontier as a list
+    transpose (gstream.hostcode.transposed): edges the other way round, as one small page
     bitmap(vertices); list_bits(bits, first, last) -> uint64[k] ascending; count_bits(bits) -> int;
     set_bits(bits, vertices)
     count_pages(bits, first_vertex, last_vertex, lists) -> count of rows that hold a vertex of `bits`, and how many each
