@@ -93,7 +93,9 @@ def decode_page(
     free[:begin] = free[start] = free[place] = False
     _rule(not bool(np.any(words[:end][free])), "R6: free space or padding is not zero")
     if kind == 1:
-        _check_large(len(words) - begin - 3, records, edges, position)
+        longest = len(words) - begin - 3
+        _rule(records == 1, f"R7: a large page with {records} records")
+        _rule(1 <= edges <= longest and position % longest == 0, f"R7: {edges} neighbours at position {position}")
     else:
         _rule(position == 0, f"R1: small page at position {position}")
     if row is not None:
@@ -183,11 +185,6 @@ def decode_topology(topology: Topology) -> Iterator[tuple[int, DecodedPage]]:
                         f"{topology.name_page(first + i)} breaks the format: {error}. {topology.remedy}"
                     ) from error
                 yield first + i, decoded
-
-
-def _check_large(longest: int, records: int, edges: int, position: int) -> None:
-    _rule(records == 1, f"R7: a large page with {records} records")
-    _rule(1 <= edges <= longest and position % longest == 0, f"R7: {edges} neighbours at position {position}")
 
 
 def _rule(holds: bool, text: str) -> None:

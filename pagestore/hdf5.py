@@ -114,9 +114,10 @@ def create(path: str, datasets: dict[str, tuple[np.dtype, tuple[int, ...]]], att
         for name, value in attributes.items():
             # Fixed-length strings stay in the checksummed object header; variable ones would go to an unchecked heap.
             file.attrs[name] = np.bytes_(value.encode()) if isinstance(value, str) else value
-        groups = sorted({name.rsplit("/", 1)[0] for name in datasets if "/" in name})
-        for group in groups:
-            _make_group(file, group)
+        gcpl = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
+        gcpl.set_obj_track_times(False)
+        for group in sorted({name[:at] for name in datasets for at in range(len(name)) if name[at] == "/"}):
+            h5py.h5g.create(file.id, group.encode(), None, gcpl)
         dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         dcpl.set_layout(h5py.h5d.CONTIGUOUS)
         dcpl.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
@@ -125,18 +126,6 @@ def create(path: str, datasets: dict[str, tuple[np.dtype, tuple[int, ...]]], att
         for name, (dtype, shape) in datasets.items():
             space = h5py.h5s.create_simple(shape)
             h5py.h5d.create(file.id, name.encode(), h5py.h5t.py_create(dtype), space, dcpl)
-
-
-def _make_group(file: Any, name: str) -> None:
-    import h5py
-
-    gcpl = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
-    gcpl.set_obj_track_times(False)
-    parts = name.split("/")
-    for depth in range(len(parts)):
-        path = "/".join(parts[: depth + 1])
-        if path not in file:
-            h5py.h5g.create(file.id, path.encode(), None, gcpl)
 
 
 def locate(path: str) -> dict[str, Extent]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pagestore import hdf5
-from pagestore.arrays import BLOCK_BYTES, block_count, checksum_name, datasets_of
+from pagestore.arrays import BLOCK_BYTES, checksum_name, datasets_of
 from pagestore.crc import block_crcs, crc32, page_crcs
 from pagestore.errors import UsageError
 from pagestore.faults import disk_error, number_of
@@ -26,6 +26,7 @@ from pagestore.planning import PagePlan
 from pagestore.replacing import lock_file, sync_folder
 
 MOST_ALIGNED = 1 << 20  # pages start at multiples of min(page, 1 MiB)
+READ_BYTES = 16 * BLOCK_BYTES
 _FIXED = ("uuid", "vertices", "edges", "directed", "weighted", "page_bytes", "id_bytes", "order")  # root's attributes
 
 
@@ -50,12 +51,6 @@ class StoreWriter:
         self._fd = self._locked()
         self._create()
         self._extents = hdf5.locate(self.partial)
-        # CRCs of blocks that one write covered whole; the others are read back at the end (-1 means not known).
-        self._blocks = {
-            name: np.full(block_count(extent.nbytes), -1, np.int64)
-            for name, extent in self._extents.items()
-            if checksum_name(name) in self._extents
-        }
         for name, rows in self.directories.items():
             self.write_array(f"topology/{name}/directory", 0, rows)
 
@@ -80,9 +75,7 @@ class StoreWriter:
     def write_array(self, name: str, first: int, rows: np.ndarray) -> None:
         """Write rows first..first+n-1 of an array, for example "vertices/out_degree" or "topology/out/heads"."""
         dtype = self._extents[name].dtype
-        data = np.ascontiguousarray(rows, dtype)
-        self._put(name, first, data)
-        self._note_blocks(name, first, data)
+        self._put(name, first, np.ascontiguousarray(rows, dtype))
 
     def finish(self, meta: Meta | None = None) -> None:
         """Write checksums and /meta, fsync, rename to the final name. `meta` replaces what was not known before."""
@@ -92,13 +85,12 @@ class StoreWriter:
         for name, written in self._written.items():
             if not written.all():
                 raise ValueError(f"topology {name}: page {int(np.argmin(written))} was never written")
-        for name in self.directories:
-            self._blocks[f"topology/{name}/directory"][:] = -1
         checksums = {}
-        for name in self._blocks:
-            crcs = self._final_crcs(name)
-            self._put(checksum_name(name), 0, crcs)
-            checksums[name] = crc32(crcs.tobytes())
+        for name in self._extents:
+            if checksum_name(name) in self._extents:
+                crcs = self._crcs(name)
+                self._put(checksum_name(name), 0, crcs)
+                checksums[name] = crc32(crcs.tobytes())
         self._put("meta", 0, np.frombuffer(encode_meta(meta, checksums), np.uint8))
         try:
             os.fsync(self._fd)
@@ -164,29 +156,14 @@ class StoreWriter:
             raise ValueError(f"rows {first}.. of {name}: outside its {extent.shape[0]} rows")
         write_from(self._fd, extent.offset + first * row, data, self.partial)
 
-    def _note_blocks(self, name: str, first: int, data: np.ndarray) -> None:
-        """Keep the CRCs of blocks that this write covers whole; forget those of blocks that it touches."""
-        extent = self._extents[name]
-        begin = first * (extent.nbytes // max(extent.shape[0], 1))
-        end = begin + data.nbytes
-        if begin == end:
-            return
-        blocks = self._blocks[name]
-        low = -(-begin // BLOCK_BYTES)
-        high = len(blocks) if end == extent.nbytes else end // BLOCK_BYTES
-        blocks[begin // BLOCK_BYTES : -(-end // BLOCK_BYTES)] = -1
-        if low < high:
-            flat = data.reshape(-1).view(np.uint8)[low * BLOCK_BYTES - begin :]
-            blocks[low:high] = block_crcs(flat[: (high - low) * BLOCK_BYTES], low, BLOCK_BYTES)
-
-    def _final_crcs(self, name: str) -> np.ndarray:
-        extent, blocks = self._extents[name], self._blocks[name]
-        for number in np.flatnonzero(blocks < 0).tolist():
-            begin = number * BLOCK_BYTES
-            data = np.empty(min(BLOCK_BYTES, extent.nbytes - begin), np.uint8)
+    def _crcs(self, name: str) -> np.ndarray:
+        """CRCs of an array's blocks, read back: several writes may have shared a block."""
+        extent, crcs = self._extents[name], [np.empty(0, "<u4")]
+        for begin in range(0, extent.nbytes, READ_BYTES):
+            data = np.empty(min(READ_BYTES, extent.nbytes - begin), np.uint8)
             read_into(self._fd, extent.offset + begin, data, self.partial)
-            blocks[number] = block_crcs(data, number, BLOCK_BYTES)[0]
-        return blocks.astype("<u4")
+            crcs.append(block_crcs(data, begin // BLOCK_BYTES, BLOCK_BYTES))
+        return np.concatenate(crcs).astype("<u4")
 
 
 def column_facts(plans: dict[str, PagePlan]) -> dict[str, Any]:

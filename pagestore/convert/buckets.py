@@ -143,6 +143,18 @@ def scatter(
     return Scattered(keys, weights, starts.astype(np.int64), int(loops))
 
 
+def greedy_groups(counts: np.ndarray, aim: int, most: int) -> np.ndarray:
+    """Group of each of some ranges, u4: consecutive ones together, up to `aim` elements and `most` ranges."""
+    groups = np.zeros(len(counts), np.uint32)
+    group = first = elements = 0
+    for number, count in enumerate(counts.tolist()):
+        if (elements and elements + count > aim) or number - first >= most:
+            group, first, elements = group + 1, number, 0
+        elements += count
+        groups[number] = group
+    return groups
+
+
 def load(blocks: Iterable[Block], keys: np.ndarray, weights: np.ndarray | None) -> None:
     """Copy the blocks one after the other into `keys` (and `weights`)."""
     at = 0

@@ -57,16 +57,14 @@ class EdgeFile:
         """Add edges: arrays of one length, integers and float64; thread-safe."""
         for first in range(0, len(source), CHUNK_EDGES):
             part = slice(first, first + CHUNK_EDGES)
-            chunk = EdgeChunk(source[part], target[part], None if weight is None else weight[part])
-            self._add(narrowed(chunk, self.weighted))
-
-    def _add(self, chunk: EdgeChunk) -> None:
-        with self._lock:
-            at = self.nbytes
-            self.segments.append((len(chunk), chunk.source.itemsize, at))
-            self.nbytes += chunk.nbytes
-        for array in chunk.arrays:
-            at = self._file.write(at, np.ascontiguousarray(array))
+            edges = EdgeChunk(source[part], target[part], None if weight is None else weight[part])
+            chunk = narrowed(edges, self.weighted)
+            with self._lock:
+                at = self.nbytes
+                self.segments.append((len(chunk), chunk.source.itemsize, at))
+                self.nbytes += chunk.nbytes
+            for array in chunk.arrays:
+                at = self._file.write(at, np.ascontiguousarray(array))
 
     @property
     def edges(self) -> int:

@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from pagestore.convert.buckets import BINS, BOTH, Buckets, BucketStore, FileBuckets, MemoryBuckets, scatter
+from pagestore.convert.buckets import (
+    BINS,
+    BOTH,
+    Buckets,
+    BucketStore,
+    FileBuckets,
+    MemoryBuckets,
+    greedy_groups,
+    scatter,
+)
 from pagestore.convert.crew import Ticker, run_crew
 from pagestore.convert.emit import Emitter, Tail, code_dtype, decode, encode, merged_range
 from pagestore.convert.options import ProgressHook
@@ -72,16 +81,8 @@ def plan_buckets(
     target_bits = max(1, (max(vertices, 1) - 1).bit_length())
     most_bins = max(1, min(1 << min(62, 64 - target_bits), most_vertices) >> shift)
     aim = max(aim, -(-int(counts.sum()) // MAX_BUCKETS))
-    of_bin = np.zeros(len(counts), np.uint32)
-    opens = [0]
-    held = 0
-    for number, count in enumerate(counts.tolist()):
-        if (held and held + count > aim) or number - opens[-1] >= most_bins:
-            opens.append(number)
-            held = 0
-        held += count
-        of_bin[number] = len(opens) - 1
-    edges = np.array(opens, np.uint64) << np.uint64(shift)
+    of_bin = greedy_groups(counts, aim, most_bins)
+    edges = np.flatnonzero(np.append(1, np.diff(of_bin))).astype(np.uint64) << np.uint64(shift)
     if table is None:
         firsts = np.clip(edges.astype(np.int64) - base, 0, vertices).astype(np.uint64)
     else:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pagestore.convert.buckets import Block, FileBuckets, Scattered, load
+from pagestore.convert.buckets import Block, FileBuckets, Scattered, greedy_groups, load
 from pagestore.io import Buffers
 from pagestore.jit import compiled
 
@@ -169,23 +169,6 @@ class Scratch:
         return keys, weights
 
 
-@compiled
-def _count(codes, least, shift, counts):
-    for i in range(codes.size):
-        counts[(codes[i] - least) >> shift] += 1
-
-
-@compiled
-def _fill(codes, keys, weights, least, shift, part_of, places, out_keys, out_weights):
-    for i in range(codes.size):
-        part = part_of[(codes[i] - least) >> shift]
-        place = places[part]
-        places[part] = place + 1
-        out_keys[place] = keys[i]
-        if weights is not None:
-            out_weights[place] = weights[i]
-
-
 def sorted_parts(
     read: Callable[[], Iterator[Block]], size: int, bits: int, limit: int, scratch: Scratch, folder: Path, name: str
 ) -> Iterator[Block]:
@@ -197,23 +180,30 @@ def sorted_parts(
         if size:
             yield scratch.sorted_keys(read(), size, bits)
         return
-    code = _keys_of
-    least, most = _range(read(), code)
+    column = 0
+    least, most = _range(read(), column)
     if least == most and scratch.weight_dtype is not None:
-        code = _weights_of
-        least, most = _range(read(), code)
+        column = 1
+        least, most = _range(read(), column)
     if least == most:
         yield from read()
         return
-    shift = max(0, (most - least).bit_length() - (FINE.bit_length() - 1))
+    shift = np.uint64(max(0, (most - least).bit_length() - (FINE.bit_length() - 1)))
+
+    def fine(block: Block) -> np.ndarray:
+        return (np.asarray(block[column], np.uint64) - np.uint64(least) >> shift).view(np.int64)
+
     counts = np.zeros(FINE, np.int64)
     for block in read():
-        _count(code(block), np.uint64(least), np.uint64(shift), counts)
-    part_of = _group(counts, max(limit, -(-size // PARTS)))
+        counts += np.bincount(fine(block), minlength=FINE)
+    part_of = greedy_groups(counts, max(limit, -(-size // PARTS)), FINE).astype(np.uint16)
     parts = FileBuckets(folder, name, int(part_of[-1]) + 1, scratch.weight_dtype)
     try:
-        for block in read():
-            parts.append(_cut(block, code(block), least, shift, part_of, len(parts.sizes)))
+        for keys, weights in read():
+            part = part_of[fine((keys, weights))]
+            order = np.argsort(part, kind="stable")  # a radix sort for uint16
+            starts = np.concatenate([[0], np.cumsum(np.bincount(part, minlength=len(parts.sizes)))])
+            parts.append(Scattered(keys[order], None if weights is None else weights[order], starts, 0))
         parts.close_files()
         for part in range(len(parts.sizes)):
             part_size = int(parts.sizes[part])
@@ -226,42 +216,7 @@ def sorted_parts(
             parts.free(part)
 
 
-def _keys_of(block: Block) -> np.ndarray:
-    return block[0]
-
-
-def _weights_of(block: Block) -> np.ndarray:
-    assert block[1] is not None
-    return block[1].astype(np.uint64)
-
-
-def _range(blocks: Iterator[Block], code: Callable[[Block], np.ndarray]) -> tuple[int, int]:
-    least, most = (1 << 64) - 1, 0
-    for block in blocks:
-        codes = code(block)
-        least, most = min(least, int(codes.min())), max(most, int(codes.max()))
-    return least, most
-
-
-def _group(counts: np.ndarray, limit: int) -> np.ndarray:
-    """Part of each fine range: consecutive ranges together as long as they hold at most `limit` keys."""
-    part_of = np.zeros(len(counts), np.int64)
-    part, held = 0, 0
-    for fine, count in enumerate(counts.tolist()):
-        if held and held + count > limit:
-            part, held = part + 1, 0
-        held += count
-        part_of[fine] = part
-    return part_of
-
-
-def _cut(block: Block, codes: np.ndarray, least: int, shift: int, part_of: np.ndarray, parts: int) -> Scattered:
-    keys, weights = block
-    fine = np.zeros(len(part_of), np.int64)
-    _count(codes, np.uint64(least), np.uint64(shift), fine)
-    starts = np.zeros(parts + 1, np.int64)
-    np.cumsum(np.bincount(part_of, fine, parts).astype(np.int64), out=starts[1:])
-    out_keys = np.empty_like(keys)
-    out_weights = None if weights is None else np.empty_like(weights)
-    _fill(codes, keys, weights, np.uint64(least), np.uint64(shift), part_of, starts[:-1].copy(), out_keys, out_weights)
-    return Scattered(out_keys, out_weights, starts, 0)
+def _range(blocks: Iterator[Block], column: int) -> tuple[int, int]:
+    """The least and the greatest key (column 0) or weight (1)."""
+    spans = [(int(np.min(block[column])), int(np.max(block[column]))) for block in blocks]  # type: ignore[arg-type]
+    return min(least for least, _ in spans), max(most for _, most in spans)

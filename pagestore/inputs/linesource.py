@@ -63,7 +63,9 @@ def parse_block(block: Block, rules: LineRules, first_problem_only: bool) -> Par
     fit = _weights_fit(weights, rules) and (rules.loops or not (source[:edges] == target[:edges]).any())
     fit = fit and (rules.kind is None or _kinds_fit(block, rules.kind_words, edges))
     if not fit or (rules.strings and not _is_text(block)):
-        return _judge_all(block, rules, lines, comments, first_problem_only)
+        parsed = Parsed(_chunk_of([], rules), lines, comments)
+        _judge_lines(block, _all_lines(block), rules, parsed, first_problem_only)
+        return parsed
     chunk: EdgeChunk | NameChunk
     if ends is not None:
         data = block.whole()
@@ -74,7 +76,7 @@ def parse_block(block: Block, rules: LineRules, first_problem_only: bool) -> Par
         chunk = EdgeChunk(source[:edges], target[:edges], weights)
     parsed = Parsed(chunk, lines, comments)
     if odd_count:
-        _judge_some(block, rules, odd[:odd_count], parsed, first_problem_only)
+        _judge_lines(block, _odd_lines(block, odd[:odd_count]), rules, parsed, first_problem_only)
     return parsed
 
 
@@ -116,21 +118,33 @@ def string_array(offsets: np.ndarray, data: np.ndarray) -> pyarrow.Array:
     return pyarrow.Array.from_buffers(pyarrow.large_string(), len(offsets) - 1, buffers)
 
 
-def _judge_some(block: Block, rules: LineRules, odd: np.ndarray, parsed: Parsed, first_problem_only: bool) -> None:
-    """Judge the odd lines (offset, number) and add what they mean to `parsed`, behind the block's other edges."""
-    edges: list[Edge] = []
-    text = block.data
+def _odd_lines(block: Block, odd: np.ndarray) -> Iterator[tuple[int, int, bytes]]:
+    """(offset, number, text) of lines whose offset and number are given."""
     for begin, number in odd.tolist():
-        end = begin
-        step = 256
-        while (at := text[end : end + step].tobytes().find(b"\n")) < 0:
+        end, step = begin, 256
+        while (at := block.data[end : end + step].tobytes().find(b"\n")) < 0:
             end += step
-        line, before = block.told(begin, text[begin : end + at].tobytes())
-        number += before
+        yield begin, number, block.data[begin : end + at].tobytes()
+
+
+def _all_lines(block: Block) -> Iterator[tuple[int, int, bytes]]:
+    begin = 0
+    for number, text in enumerate(block.text().split(b"\n")[:-1]):
+        yield begin, number, text
+        begin += len(text) + 1
+
+
+def _judge_lines(
+    block: Block, lines: Iterator[tuple[int, int, bytes]], rules: LineRules, parsed: Parsed, first_problem_only: bool
+) -> None:
+    """Judge lines one by one and add their edges to `parsed`, behind the block's other edges."""
+    edges: list[Edge] = []
+    for begin, number, text in lines:
+        line, before = block.told(begin, text)
         try:
             edge = judge(line, rules)
         except LineProblem as problem:
-            parsed.problems.append((number, problem, line))
+            parsed.problems.append((number + before, problem, line))
             if first_problem_only:
                 break
             continue
@@ -138,26 +152,6 @@ def _judge_some(block: Block, rules: LineRules, odd: np.ndarray, parsed: Parsed,
             edges.append(edge)
     if edges:
         parsed.chunk = _joined(parsed.chunk, _chunk_of(edges, rules))
-
-
-def _judge_all(block: Block, rules: LineRules, lines: int, comments: int, first_problem_only: bool) -> Parsed:
-    edges: list[Edge] = []
-    problems: list[tuple[int, LineProblem, bytes]] = []
-    begin = 0
-    for number, text in enumerate(block.text().split(b"\n")[:-1]):
-        line, before = block.told(begin, text)
-        begin += len(text) + 1
-        number += before
-        try:
-            edge = judge(line, rules)
-        except LineProblem as problem:
-            problems.append((number, problem, line))
-            if first_problem_only:
-                break
-            continue
-        if edge is not None:
-            edges.append(edge)
-    return Parsed(_chunk_of(edges, rules), lines, comments, problems)
 
 
 def _chunk_of(edges: list[Edge], rules: LineRules) -> EdgeChunk | NameChunk:

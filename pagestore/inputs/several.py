@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,17 +12,9 @@ from pagestore.errors import InputError
 from pagestore.inputs.base import EdgeChunk, EdgeSource
 from pagestore.inputs.linefile import LineFile
 
-
-def _weights(weighted: bool) -> str:
-    return "carries weights" if weighted else "carries no weights"
-
-
-def _direction(directed: bool | None) -> str:
-    return {None: "does not say whether it is directed", True: "is directed", False: "is undirected"}[directed]
-
-
-def _count(vertices: int | None) -> str:
-    return "does not say how many vertices it has" if vertices is None else f"has {vertices} vertices"
+WEIGHTS = {True: "carries weights", False: "carries no weights"}
+DIRECTIONS = {None: "does not say whether it is directed", True: "is directed", False: "is undirected"}
+NOT_COUNTED = {None: "does not say how many vertices it has"}
 
 
 class SeveralSources(EdgeSource):
@@ -33,10 +25,10 @@ class SeveralSources(EdgeSource):
         self.sources = list(sources)
         first = self.sources[0]
         self.name = f"{first.name} and {len(self.sources) - 1} more"
-        self.weighted = self._agreed("weighted", _weights, "Pass --no-weights.")
-        self.directed = self._agreed("directed", _direction, "Pass --directed or --undirected.")
-        self.vertices = self._agreed("vertices", _count, "They are not one graph.")
-        self.id_base = self._agreed("id_base", "counts its vertices from {}".format, "Convert them one by one.")
+        self.weighted = self._agreed("weighted", WEIGHTS, "Pass --no-weights.")
+        self.directed = self._agreed("directed", DIRECTIONS, "Pass --directed or --undirected.")
+        self.vertices = self._agreed("vertices", NOT_COUNTED, "They are not one graph.", "has {} vertices")
+        self.id_base = self._agreed("id_base", {}, "Convert them one by one.", "counts its vertices from {}")
         self.replayable = all(source.replayable for source in self.sources)
         sizes = [source.total_bytes for source in self.sources]
         self.total_bytes = None if None in sizes else sum(size for size in sizes if size is not None)
@@ -47,14 +39,14 @@ class SeveralSources(EdgeSource):
         if self._lines:
             self.skipped = self._lines[0].skipped
 
-    def _agreed(self, attribute: str, words: Callable[[Any], str], remedy: str) -> Any:
+    def _agreed(self, attribute: str, words: dict[Any, str], remedy: str, other: str = "") -> Any:
+        """An attribute of all sources; words: messages for its values, `other` for those that are not there."""
         values = [getattr(source, attribute) for source in self.sources]
-        for source, value in zip(self.sources, values, strict=True):
+        said = [words.get(value, other.format(value)) for value in values]
+        for source, value, here in zip(self.sources, values, said, strict=True):
             if value != values[0]:
-                raise InputError(
-                    f"{source.name}: {words(value)}, but {self.sources[0].name} {words(values[0])}; "
-                    f"inputs of one graph agree. {remedy}"
-                )
+                where = f"{source.name}: {here}, but {self.sources[0].name} {said[0]}"
+                raise InputError(f"{where}; inputs of one graph agree. {remedy}")
         return values[0]
 
     @contextmanager

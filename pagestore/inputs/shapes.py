@@ -55,6 +55,17 @@ class Shape(NamedTuple):
     single: Sequence[str]
     parted: int
 
+    @property
+    def file(self) -> str:
+        """The name as commands take it."""
+        return "-" if self.name == "stdin" else shlex.quote(self.name)
+
+    def refusal(self, what: str, remedy: str, override: str = OVERRIDE) -> InputError:
+        """override: what to pass where the check is wrong; left out where the remedy names columns."""
+        line = self.numbers[min(self.first_row, len(self.numbers) - 1)]
+        override = "" if "--source-column" in remedy else f" {override}"
+        return InputError(f"{self.name}:{line}:1: {what}. {remedy}{override}")
+
 
 def refuse_shape(shape: Shape, options: InputOptions) -> str:
     """InputError for lines that are no edges, else a doubt or ""."""
@@ -74,17 +85,6 @@ def refuse_shape(shape: Shape, options: InputOptions) -> str:
     return _relation(shape) or _counts(shape) or _single_quotes(shape) or _numbered(shape)
 
 
-def _refusal(shape: Shape, what: str, remedy: str, override: str = OVERRIDE) -> InputError:
-    """override: what to pass where the check is wrong; left out where the remedy names columns."""
-    line = shape.numbers[min(shape.first_row, len(shape.numbers) - 1)]
-    override = "" if "--source-column" in remedy else f" {override}"
-    return InputError(f"{shape.name}:{line}:1: {what}. {remedy}{override}")
-
-
-def _file(shape: Shape) -> str:
-    return "-" if shape.name == "stdin" else shlex.quote(shape.name)
-
-
 def _refuse_comments(shape: Shape) -> None:
     if shape.first_row >= len(shape.lines):
         return
@@ -96,11 +96,11 @@ def _refuse_comments(shape: Shape) -> None:
     usual = [len(row) for row in shape.rows[1:]]
     if mark not in ("//", "/*") and usual and words == max(usual, key=usual.count):
         return  # an edge of a vertex that is called so
-    remedy = f"Leave such lines out: grep -v '^{mark.strip()}' {_file(shape)} > NEW."
+    remedy = f"Leave such lines out: grep -v '^{mark.strip()}' {shape.file} > NEW."
     if COMMENT_MARKS.fullmatch(mark[0]) and not mark[0].isalpha() and mark != "/*":
         remedy = f"If it is a comment, pass --comments '{mark[0]}#'."
-    raise _refusal(
-        shape, f"{shown(line)!r} begins with {mark.strip()}, which begins no comment here", remedy,
+    raise shape.refusal(
+        f"{shown(line)!r} begins with {mark.strip()}, which begins no comment here", remedy,
         "If it is an edge, pass --comments '#%'.",
     )  # fmt: skip
 
@@ -118,16 +118,15 @@ def _refuse_arrows(shape: Shape) -> None:
                 remedy = f"{remedy[:-1]} --undirected."
         else:
             remedy = "Write a source and a target a line, in the order of the arrow."
-        raise _refusal(shape, what, remedy)
+        raise shape.refusal(what, remedy)
     joined = [INNER_ARROW.search(field) for row in rows for field in row[:1] or [""]]
     parted = [INNER_ARROW.match(row[1]) if len(row) > 1 else None for row in rows]
     for arrows in (joined, parted):
         if all(arrows):
             arrow = arrows[0][0] if arrows[0] else ""
-            raise _refusal(
-                shape,
+            raise shape.refusal(
                 f"an arrow, {shown(arrow)}, stands between two vertices",
-                f"Make an edge list of it first: sed 's/{arrow}/ /' {_file(shape)} > edges.txt.",
+                f"Make an edge list of it first: sed 's/{arrow}/ /' {shape.file} > edges.txt.",
             )
 
 
@@ -135,22 +134,20 @@ def _refuse_fields(shape: Shape) -> None:
     rows = shape.rows
     if not rows or not all(len(row) > 1 for row in rows):
         return
-    file = _file(shape)
+    file = shape.file
     if all(KEYED.match(row[0]) and KEYED.match(row[1]) for row in rows):
         command = f"sed -E 's/[A-Za-z_][A-Za-z_0-9]*=//g' {file} > edges.txt"
-        raise _refusal(
-            shape, f"its fields are keys and values, as {shown(rows[0][0])}", f"Leave the keys out: {command}."
+        raise shape.refusal(
+            f"its fields are keys and values, as {shown(rows[0][0])}", f"Leave the keys out: {command}."
         )
     if all(row[0].endswith(":") and len(row[0]) > 1 for row in rows):
-        raise _refusal(
-            shape,
+        raise shape.refusal(
             f"lists of neighbours behind a colon, as {shown(rows[0][0])}",
             f"Make adjacency lists of it first: sed 's/:/ /; s/,/ /g' {file} > lists.adj.",
         )
     if all(is_number(row[0]) and all(map(WEIGHTED_NEIGHBOUR.match, filter(None, row[1:]))) for row in rows):
         command = "awk '{for (i = 2; i <= NF; i++) {split($i, e, \":\"); print $1, e[1], e[2]}}'"
-        raise _refusal(
-            shape,
+        raise shape.refusal(
             f"lists of neighbours with weights, as {shown(rows[0][1])}",
             f"Make an edge list of it first: {command} {file} > edges.txt.",
         )
@@ -167,7 +164,7 @@ def _refuse_thousands(shape: Shape) -> None:
             continue
         if not all(THOUSANDS.match(word) or INTEGER.match(word) or _is_other_digits(word) for word in ends):
             continue
-        file = _file(shape)
+        file = shape.file
         if _is_other_digits(first):
             digits = "".join(chr(ord(first[0]) - unicodedata.decimal(first[0]) + number) for number in range(10))
             what, command = "written in digits of another script", f"sed 'y/{digits}/0123456789/' {file}"
@@ -176,8 +173,7 @@ def _refuse_thousands(shape: Shape) -> None:
             what = "written with a mark between thousands"
             command = f"sed -E ':a; s/([0-9]){mark}([0-9]{{3}})/\\1\\2/; ta' {file}"
             command = f"tr -d {shlex.quote(mark)} < {file}" if mark == "'" else command
-        raise _refusal(
-            shape,
+        raise shape.refusal(
             f"{shown(first)} is {what}; IDs are digits alone, and it would be {meant(first)}",
             f"Convert them: {command} > NEW.",
             "If they are names, pass --string-ids.",
@@ -210,8 +206,7 @@ def _refuse_matrix(shape: Shape) -> None:
         named_too = labels and labelled and any(names[: len(labels)] == labels for names in labelled)
         read = f'pandas.read_csv("{shape.name}", sep={separator.replace(chr(39), chr(34))}'
         read += ", index_col=0)" if named_too else ", header=None)"
-        raise _refusal(
-            shape,
+        raise shape.refusal(
             "a dense adjacency matrix, a row of numbers for each vertex",
             f"Make an edge list of it first: python3 -c 'import pandas; w = {read}.stack(); "
             f'w[w != 0].to_csv("edges.csv", header=False)\'.',
@@ -228,8 +223,7 @@ def _refuse_tables(shape: Shape) -> None:
     above = tuple(word.strip().lower() for word in rows[0][:2]) if len(rows) > 1 and not shape.first_row else ()
     first = header if shape.first_row else rows[0] if len(rows) > 1 else ()
     if (lowered in VERTEX_TABLE and shape.first_row) or above in VERTEX_TABLE or ":id" in map(column_name, first):
-        raise _refusal(
-            shape,
+        raise shape.refusal(
             f"a table of vertices, whose columns are {' and '.join(lowered if shape.first_row else above)}",
             "Name the table of edges; its vertices are the IDs that occur there.",
         )
@@ -240,8 +234,7 @@ def _refuse_tables(shape: Shape) -> None:
     counted = all(map(COUNT.match, numbers)) and [int(n) - int(numbers[0]) for n in numbers] == [*range(len(numbers))]
     unnamed = len(header) == width and header[0] in ("", "unnamed: 0")
     if (unnamed or len(header) == width - 1) and counted and int(numbers[0]) < 2:
-        raise _refusal(
-            shape,
+        raise shape.refusal(
             "column 1 has no name and numbers the rows, as pandas and R write it",
             "Pass --source-column 2 --target-column 3, or write the table without it (index=False, row.names=FALSE).",
         )
@@ -253,8 +246,7 @@ def _refuse_groups(shape: Shape) -> None:
     ends = {match[1]: (match[2] or "", match[0]) for match in found}
     start, end = ends.get(":start_id"), ends.get(":end_id")
     if start and end and start[0] != end[0]:
-        raise _refusal(
-            shape,
+        raise shape.refusal(
             f"{shown(start[1])} and {shown(end[1])} are two sets of IDs that may share numbers",
             "Write the name of its set before each ID. If no number stands for two vertices, pass --source-column "
             f"{named(shape.header, (':start_id',), 0) + 1} --target-column {named(shape.header, (':end_id',), 1) + 1}.",
@@ -268,10 +260,9 @@ def _refuse_tgf(shape: Shape) -> None:
     if not above or not below or len(vertices) != len(above):
         return
     if all(len(row) > 1 and {*row[:2]} <= vertices for row in below):
-        raise _refusal(
-            shape,
+        raise shape.refusal(
             "vertices and their labels, a line # and edges, as TGF has them",
-            f"Make an edge list of it first: awk '/^#/{{on = 1; next}} on{{print $1 \"\\t\" $2}}' {_file(shape)} > "
+            f"Make an edge list of it first: awk '/^#/{{on = 1; next}} on{{print $1 \"\\t\" $2}}' {shape.file} > "
             "edges.tsv.",
         )
 
@@ -292,10 +283,9 @@ def _refuse_lgl(shape: Shape) -> None:
     """InputError for LGL's lists, `# vertex` above its neighbours, which are comments and columns of weights here."""
     first = {row[0] for row in shape.rows if row}
     if len(shape.single) >= LEAST_LISTS and all(len(row) < 3 for row in shape.rows) and first & {*shape.single[1:]}:
-        raise _refusal(
-            shape,
+        raise shape.refusal(
             "lists of neighbours below comments that name their vertex, as LGL writes them",
-            f"Make an edge list of it first: awk '/^#/{{u = $2; next}} {{print u, $0}}' {_file(shape)} > edges.txt; "
+            f"Make an edge list of it first: awk '/^#/{{u = $2; next}} {{print u, $0}}' {shape.file} > edges.txt; "
             f"convert that with --undirected.",
         )
 
@@ -314,8 +304,7 @@ def _relation(shape: Shape) -> str:
     if not numbers and (any(map(is_number, last)) or middle & (first | last)):
         return ""
     if not numbers and first & last:
-        raise _refusal(
-            shape,
+        raise shape.refusal(
             f"column 2, as {shown(rows[0][1])}, names no vertex of columns 1 and 3: a relation, as in SIF",
             f"{THIRD_COLUMN[0].upper()}{THIRD_COLUMN[1:]}, or 1 and 2 if it is a vertex.",
         )
@@ -336,7 +325,7 @@ def _counts(shape: Shape) -> str:
         [int(word) for row in rows[1:] for word in row[:2]],
     )
     if counts[-1] == len(rows) - 1 and max(ends) <= counts[0] <= 2 * max(ends) and len(counts) == len(rows[0]) <= 3:
-        file = _file(shape)
+        file = shape.file
         return (
             f"line {shape.numbers[0]} may hold counts of vertices and edges, and was taken for an edge; "
             f"if so, leave it out: tail -n +{shape.numbers[0] + 1} {file}"
