@@ -22,7 +22,7 @@ from pagestore.inputs.columnnames import (
     share_of_numbers,
 )
 from pagestore.inputs.judge import COMMA
-from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, WEIGHT_NAMES
+from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, WEIGHT_NAMES, WHOLE
 
 MOST_COLUMNS = 3  # source, target and a weight: what edge lists have that name nothing
 MOST_NAMED = 12  # columns that a message names
@@ -38,10 +38,16 @@ def find_ends(
     """
     if (ends := likely_ends(header) if is_line else named_ends(header)) is not None:
         return ends
-    width = columns_in_use(rows)
+    width = columns_in_use(_edges(rows))
     if (width > MOST_COLUMNS and not konect) or (is_line and names_one_end(header)):
         raise refuse_unnamed(name, header if is_line else (), rows, width)
     return 0, 1
+
+
+def _edges(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    """Rows that may be edges: among IDs that are whole numbers a row of words is a bad line, however wide."""
+    whole = [row for row in rows if len(row) > 1 and WHOLE.match(row[0]) and WHOLE.match(row[1])]
+    return whole if 2 * len(whole) > len(rows) else rows
 
 
 def weight_column(

@@ -171,3 +171,11 @@ def test_a_reader_that_is_left_early_stops_its_thread(tmp_path):
         next(chunks)
         chunks.close()
     assert sum(len(chunk) for chunk in source.chunks()) == 3_000_000
+
+
+def test_a_wide_line_of_words_among_whole_ids_is_a_bad_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "web.txt", b"1 2\n3 4\nno edge at all\n5 6\n")
+    with pytest.raises(InputError, match=r"web.txt:3:9: 4 fields in 'no edge at all'; 2 are due"):
+        edges_of(opened("web.txt", tmp_path))
+    assert edges_of(opened("web.txt", tmp_path, bad_lines="skip")) == [(1, 2), (3, 4), (5, 6)]
