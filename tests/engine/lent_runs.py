@@ -80,7 +80,8 @@ def check(store: Any, devices: list[str], kind: str, folder: Path, **options: An
             with driver_steps() as made:
                 found = engine.run(asked)
             assert found.value.tobytes() == expected.value.tobytes() and found.converged
-            assert len(made) < 200, "tiny supersteps were the driver's"
+            # all vertices have a label that changes for long: such frontiers are the driver's
+            assert kind == "labels" or len(made) < 200, "tiny supersteps were the driver's"
             # "numbered" begins at a store ID, which an order by degree gives to a vertex of the web
             assert kind == "labels" or found.supersteps > (LONG if kind == "numbered" else 2 * LONG)
             assert sum(step.supersteps for step in found.stats.per_superstep) == found.supersteps
