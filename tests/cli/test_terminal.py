@@ -111,7 +111,7 @@ def test_json_is_one_object_of_plain_values(capsys: pytest.CaptureFixture[str]) 
     )
     out = capsys.readouterr().out
     assert out.count("\n") == 1
-    assert json.loads(out) == {"a": 0.5, "b": [3, None, None], "p": "x.gs", "n": None, "t": True}
+    assert json.loads(out) == {"a": 0.5, "b": [3, "Infinity", "NaN"], "p": "x.gs", "n": None, "t": True}
 
 
 @pytest.mark.parametrize(

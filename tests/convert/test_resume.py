@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -150,16 +151,17 @@ def test_another_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def piped(text: str) -> EdgeSource:
         (tmp_path / "pipe").write_text(text)
         file = os.open(tmp_path / "pipe", os.O_RDONLY)
-        stdin = io.TextIOWrapper(os.fdopen(file, "rb"))
+        stdin = opened_files.enter_context(io.TextIOWrapper(os.fdopen(file, "rb")))
         monkeypatch.setattr("sys.stdin", stdin)
         return opened(tmp_path, "-", format="text")
 
     path = tmp_path / "graph.gs"
-    begun(piped(lines(weights=False)), path)
-    assert not convert(piped("5 6\n" + lines(weights=False)), path, ConvertOptions(**OPTIONS)).resumed
-    path.unlink()
-    begun(piped(lines(weights=False)), path)
-    assert convert(piped(lines(weights=False)), path, ConvertOptions(**OPTIONS)).resumed
+    with ExitStack() as opened_files:
+        begun(piped(lines(weights=False)), path)
+        assert not convert(piped("5 6\n" + lines(weights=False)), path, ConvertOptions(**OPTIONS)).resumed
+        path.unlink()
+        begun(piped(lines(weights=False)), path)
+        assert convert(piped(lines(weights=False)), path, ConvertOptions(**OPTIONS)).resumed
 
 
 def test_generators_and_arrays_say_what_they_are(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ PARSE, READ = judge.parse_vertex, PageReader.read
 FAULTS = [
     ("text", judge, "parse_vertex", one_more, Wrong),
     ("text", linesource, "_weights_fit", lambda weights, rules: True, Wrong),
-    ("text", linesource, "_judge_some", nothing, Wrong),
+    ("text", linesource, "_judge_lines", nothing, Wrong),
     ("metis", adjacency, "parse_lists", broken, IndexError),
     ("npz", npy, "DAMAGE", (), Exception),
     ("contents of stores", PageReader, "read", unchecked, Wrong),
