@@ -18,7 +18,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from isal import igzip_lib
+from isal import isal_zlib
 
 from pagestore.errors import InputError
 from pagestore.faults import read_error
@@ -29,6 +29,27 @@ READ_BYTES = 1 << 18
 ZSTD_SLICE = 1 << 13  # input a call: a run-length frame grows at most 2^15-fold, so one call yields <= 256 MiB
 ZSTD_WINDOW = 1 << 31  # accepts `zstd --long=31`
 MAGIC_BYTES = max(map(len, MAGIC))
+
+
+class _GzipDecoder:
+    """A gzip member, as bz2.BZ2Decompressor; `kept`: input that waits, which the position of a stream leaves out."""
+
+    def __init__(self) -> None:
+        self._inner: Any = isal_zlib.decompressobj(wbits=31)
+        self.kept = b""
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._inner.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._inner.unused_data)
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        out = self._inner.decompress(self.kept + data, max_length)
+        self.kept = self._inner.unconsumed_tail
+        return bytes(out)
 
 
 class _ZstdDecoder:
@@ -62,7 +83,7 @@ class _ZstdDecoder:
 def _decoder(kind: str) -> Any:
     """What decompresses one member, in the manner of bz2.BZ2Decompressor."""
     if kind == "gzip":
-        return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+        return _GzipDecoder()
     if kind == "zstd":
         return _ZstdDecoder()
     return bz2.BZ2Decompressor() if kind == "bzip2" else lzma.LZMADecompressor(lzma.FORMAT_XZ)
@@ -142,7 +163,7 @@ class ByteStream:
             raise InputError(f"{self.name}: is empty (0 bytes); an input has at least one edge. Check how it was made.")
 
     def position(self) -> int:
-        """Bytes of the stored file consumed so far; of a compressed one, a little more than those decompressed."""
+        """Bytes of the stored (compressed) file consumed so far."""
         return self._consumed - len(self._raw) - len(getattr(self._decoder, "kept", b""))
 
     @property
