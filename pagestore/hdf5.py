@@ -218,7 +218,7 @@ def _extents(path: str, file: Any, size: int) -> dict[str, Extent]:
 
 
 def _open_file(path: str) -> Descriptor:
-    """The file at `path`, opened to be read; StoreError in plain words for what is no store at all."""
+    """The file at `path`, opened to be read. Raises StoreError if it is no store."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):  # to open a FIFO would wait for ever
             raise StoreError(f"{path}: is a pipe or a device; a store is a file. Name the file.")

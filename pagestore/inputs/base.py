@@ -228,7 +228,7 @@ class NumberedSource(EdgeSource):
 
     @abstractmethod
     def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
-        """Chunk `number`; in `buffers`, when given, until the next call. Raises InputError for what is no edge."""
+        """Chunk `number`; in `buffers`, when given, until the next call. Raises InputError at a row that is no edge."""
 
     def chunks(self) -> Iterator[EdgeChunk]:
         """All chunks."""

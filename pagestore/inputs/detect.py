@@ -28,7 +28,7 @@ HEAD_BYTES = 1 << 12
 
 
 def detect_format(stream: ByteStream) -> str:
-    """Name of the format of what `stream` is about to give; consumes nothing. InputError for what is no edge list."""
+    """Name of the format of `stream`; consumes nothing. Raises InputError if it is no edge list."""
     name, head = stream.name, stream.peek(HEAD_BYTES)
     refuse_archives(stream, head)
     for kind, known in FORMATS.items():

@@ -169,7 +169,7 @@ def _rank_both(
 def rewrite_by_parts(hashed: EdgeFile, hashes: Vector, folder: Path, tick: Callable[[int], None]) -> EdgeFile | None:
     """Edges of `hashed` between ranks; `hashes` holds the 64-bit hash of each rank. None when a hash repeats.
 
-    `tick` is told the edges read, ROUNDS times all of them.
+    `tick` gets the number of edges read, ROUNDS times all of them.
     """
     parts = Parts.even()
     pairs = parts.files(folder, "pairs", False)
@@ -237,7 +237,7 @@ def compact_integers(
 def all_ids(source: EdgeSource, tick: Callable[[int], None]) -> Iterator[np.ndarray]:
     """Uint64 arrays that together hold every vertex: of the vertex file, and of the edges unless it is closed.
 
-    `tick` is told the edges read.
+    `tick` gets the number of edges read.
     """
     for ids in source.vertex_ids() or ():
         yield np.ascontiguousarray(ids).view(np.uint64)
