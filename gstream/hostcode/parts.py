@@ -166,15 +166,9 @@ def find_lists(
 
 
 def find_records(
-    words: np.ndarray,
-    rows: np.ndarray,
-    first_vertex: np.ndarray,
-    last_vertex: np.ndarray,
-    small_rows: int,
-    vertices: np.ndarray,
-    skip: int = 0,
-    stretch: int = RECORD_STRETCH,
-) -> np.ndarray:
+    words: np.ndarray, rows: np.ndarray, first_vertex: np.ndarray, last_vertex: np.ndarray, small_rows: int,
+    vertices: np.ndarray, skip: int = 0, stretch: int = RECORD_STRETCH,
+) -> np.ndarray:  # fmt: skip
     """The lists of `vertices` (uint64[k]) in the pages `rows` (int64[n]) of `words`, cut into stretches: int64[m, 5].
 
     A stretch is (row, first, count, vertex, stride): neighbours at words first + k * stride, k below count. The first

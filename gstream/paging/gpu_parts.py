@@ -49,14 +49,9 @@ def micro_groups(
 
 
 def make_parts(
-    numbers: np.ndarray,
-    large: np.ndarray,
-    records: np.ndarray,
-    edges: np.ndarray,
-    group: np.ndarray,
-    header_words: int,
-    edges_a_part: int = EDGES_A_PART,
-) -> np.ndarray:
+    numbers: np.ndarray, large: np.ndarray, records: np.ndarray, edges: np.ndarray, group: np.ndarray,
+    header_words: int, edges_a_part: int = EDGES_A_PART,
+) -> np.ndarray:  # fmt: skip
     """Parts of the pages `numbers` (int[n]), in their order: uint32[m, 4].
 
     large, records and edges are the directory's columns, one entry a page; group is what micro_groups gives.
@@ -108,13 +103,9 @@ def count_parts(
 
 
 def _cuts(
-    large: np.ndarray,
-    records: np.ndarray,
-    edges: np.ndarray,
-    in_columns: np.ndarray,
-    header_words: int,
+    large: np.ndarray, records: np.ndarray, edges: np.ndarray, in_columns: np.ndarray, header_words: int,
     edges_a_part: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """(begin, end, step) of each page's slots or words."""
     pieces = np.maximum(-(-edges // edges_a_part), 1)
     slots = -(-records // pieces)

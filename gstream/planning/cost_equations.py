@@ -85,27 +85,16 @@ class GpuConstants(Constants):
 
 
 def superstep_seconds(
-    constants: Constants, *, devices: int, attribute_bytes: int, page_bytes: int, disk_bytes: int, batches: float,
-    edges: int, direction: str, merged_bytes: int, load_bytes: int = 0,
-) -> float:  # fmt: skip
-    """Equation (1) for one superstep over all chunks; arguments are sums over the chunks."""
-    stream = max(page_bytes / (constants.c2 * devices), disk_bytes / constants.disk, load_bytes / constants.load)
-    kernels = constants.kernel_seconds(edges, direction, devices)
-    calls = constants.call_s * batches / devices
-    sync = constants.sync_seconds(merged_bytes, devices)
-    return 2 * attribute_bytes / constants.c1 + max(stream, kernels) + calls + sync
-
-
-def level_seconds(
     constants: Constants, *, devices: int, page_bytes: float, disk_bytes: float, batches: float, edges: float,
-    direction: str, merged_bytes: float = 0, load_bytes: float = 0, d_skew: float = 1.0,
+    direction: str, attribute_bytes: float = 0, merged_bytes: float = 0, load_bytes: float = 0, d_skew: float = 1.0,
 ) -> float:  # fmt: skip
-    """Equation (2): one level of a program with a frontier, without 2|WA|/c1, which comes once a run.
+    """One superstep: equation (1) with sums over all chunks, or a level of equation (2).
 
-    page_bytes and disk_bytes are those that move: the (1 - r_hit) of the equation is in them.
+    A level has no attribute_bytes: 2|WA|/c1 comes once a run. Its page_bytes and disk_bytes are those that move: the
+    (1 - r_hit) of the equation is in them.
     """
     busy = max(1.0, devices * d_skew)
     stream = max(page_bytes / (constants.c2 * busy), disk_bytes / constants.disk, load_bytes / constants.load)
-    kernels = constants.kernel_seconds(edges, direction, busy)
-    calls = constants.call_s * batches / busy
-    return max(stream, kernels) + calls + constants.sync_seconds(merged_bytes, devices)
+    kernels, calls = constants.kernel_seconds(edges, direction, busy), constants.call_s * batches / busy
+    sync = constants.sync_seconds(merged_bytes, devices)
+    return 2 * attribute_bytes / constants.c1 + max(stream, kernels) + calls + sync

@@ -14,7 +14,7 @@ from gstream.devices.host.threads import Workers
 from gstream.paging.page_table import PageTable
 from gstream.paging.source_pool import Sources
 from gstream.planning import calibration
-from gstream.planning.cost_equations import Constants, level_seconds
+from gstream.planning.cost_equations import Constants, superstep_seconds
 from gstream.planning.plan import Plan
 from gstream.telemetry.stats import RunStats, StepStats
 
@@ -100,7 +100,7 @@ def _level_seconds(stats: RunStats, plan: Plan, step: StepStats) -> float:
     else:
         batches = step.pages / max(1, plan.device.batch_pages)
     streamed = not all(source.resident for source in plan.sources.values())
-    return level_seconds(
+    return superstep_seconds(
         plan.constants, devices=plan.devices, page_bytes=step.bytes_moved if plan.copies else 0,
         disk_bytes=step.bytes_read if streamed else 0, load_bytes=0 if streamed else step.bytes_read,
         batches=batches, edges=step.edges_visited,

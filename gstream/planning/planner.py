@@ -16,7 +16,7 @@ from gstream.options.run_options import RunOptions
 from gstream.paging.ownership import Partition
 from gstream.paging.page_source import SourcePlan
 from gstream.paging.page_table import LEAST_GROUPS, PageTable
-from gstream.planning.cache_slots import other_lists, slots_of_run, slots_of_sweep
+from gstream.planning.cache_slots import other_lists, slots_of
 from gstream.planning.cost_equations import Constants
 from gstream.planning.memory_fit import (
     BLOCK,
@@ -216,7 +216,7 @@ def make_plan(
         host |= {f"{name} of {hosts} device(s)": size * hosts for name, size in fit.held.items()}
     left = host_memory - taken - sum(host.values())
     cached = [
-        slots_of_run(used, known or {}, fit.spare, (partition, number), weights)
+        slots_of(used, known or {}, fit.spare, partition, number, weights)
         if place.copies and options.cache_policy else {}
         for number, (fit, place) in enumerate(zip(fits, places, strict=True))
     ]  # fmt: skip
@@ -284,7 +284,7 @@ def make_sweep_plan(
     batch = max(1, min(options.batch_on(partition.devices) // page, most, capacity // (4 * page)))
     streams = max(1, min(options.streams or busy_streams(page * batch), capacity // (2 * page * batch)))
     spare = max(0, capacity - streams * batch * page) if options.cache_policy else 0
-    cached = slots_of_sweep(tables, known or {}, spare, (partition, number), weights)
+    cached = slots_of(tables, known or {}, spare, partition, number, weights)
     return DevicePlan(
         streams=streams, batch_pages=batch, cache_pages=cached, policy=options.cache_policy, micro=options.micro
     )  # fmt: skip

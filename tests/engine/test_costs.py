@@ -12,7 +12,7 @@ from gstream.devices.host.threads import Workers
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions
 from gstream.planning import calibration as measure
-from gstream.planning.cost_equations import Constants, GpuConstants, level_seconds, superstep_seconds
+from gstream.planning.cost_equations import Constants, GpuConstants, superstep_seconds
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 
@@ -40,11 +40,11 @@ def test_equation_1_term_by_term():
 
 def test_equation_2_term_by_term():
     level = {"devices": 4, "page_bytes": 6e9, "disk_bytes": 0, "batches": 0, "edges": 0, "direction": "push"}
-    assert level_seconds(LINK, **level) == pytest.approx(0.25)
-    assert level_seconds(LINK, **level, d_skew=0.25) == pytest.approx(1.0)  # one device has all the pages
-    assert level_seconds(LINK, **level, load_bytes=LINK.load) == pytest.approx(1.0)
-    assert level_seconds(LINK, **{**level, "batches": 400}) == pytest.approx(0.25 + 400 * 5e-6 / 4)
-    assert level_seconds(LINK, **level, merged_bytes=5e8) == pytest.approx(0.25 + 4 * 0.05)
+    assert superstep_seconds(LINK, **level) == pytest.approx(0.25)
+    assert superstep_seconds(LINK, **level, d_skew=0.25) == pytest.approx(1.0)  # one device has all the pages
+    assert superstep_seconds(LINK, **level, load_bytes=LINK.load) == pytest.approx(1.0)
+    assert superstep_seconds(LINK, **{**level, "batches": 400}) == pytest.approx(0.25 + 400 * 5e-6 / 4)
+    assert superstep_seconds(LINK, **level, merged_bytes=5e8) == pytest.approx(0.25 + 4 * 0.05)
 
 
 def test_gpus_have_kernels_and_merges_side_by_side():
@@ -52,8 +52,8 @@ def test_gpus_have_kernels_and_merges_side_by_side():
     assert sweep(constants=gpu, batches=0) == pytest.approx(1.5)
     assert sweep(devices=3, constants=gpu, batches=0) == pytest.approx(0.5)
     level = {"page_bytes": 0, "disk_bytes": 0, "batches": 0, "edges": 1e9, "direction": "push"}
-    assert level_seconds(gpu, devices=4, **level) == pytest.approx(0.5)
-    assert level_seconds(gpu, devices=4, d_skew=0.5, **level) == pytest.approx(1.0)
+    assert superstep_seconds(gpu, devices=4, **level) == pytest.approx(0.5)
+    assert superstep_seconds(gpu, devices=4, d_skew=0.5, **level) == pytest.approx(1.0)
     merge = {"devices": 4, "batches": 0, "page_bytes": 0, "edges": 0, "merged_bytes": 10**10}
     assert sweep(constants=gpu, **merge) == pytest.approx(1.5)  # 3/4 of WA from the others, twice
     assert sweep(constants=gpu, **{**merge, "devices": 1}) == 0

@@ -25,19 +25,7 @@ from gstream.hostcode.templates.push import is_set
 
 @kernel
 def pull_heads_kernel(
-    heads,
-    head_skip,
-    open_bits,
-    remain_bits,
-    value,
-    degree,
-    active_bits,
-    next_bits,
-    first,
-    last,
-    ints,
-    floats,
-    counter,
+    heads, head_skip, open_bits, remain_bits, value, degree, active_bits, next_bits, first, last, ints, floats, counter
 ):
     """Settle open vertices of [first, last) from their heads; remain_bits: open still, with a list beyond the heads.
 

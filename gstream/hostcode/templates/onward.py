@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 
 from gstream.hostcode.casts import i64, u64
-from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.jit import helper, inlined, kernel
 from gstream.hostcode.parts import UNREAD, add_stretches, place_of
 from gstream.hostcode.templates.methods import (
     USES_EDGE,
@@ -134,6 +134,62 @@ def lists_of_all(
     return count, pages
 
 
+@helper
+def take_off(lists, here, vertices, value, active_bits, sent):
+    """The vertices of a list are active no more, and `sent` has what they send."""
+    for number in range(vertices):
+        v = lists[here, number]
+        sent[number] = value[v]
+        active_bits[v >> u64(6)] &= ~(u64(1) << (v & u64(63)))
+
+
+@inlined
+def push_lists(
+    words, weights, degree, value, active_bits, lists, here, held, waiting, live, limit, sent, records, count, ctx
+):  # fmt: skip
+    """Push along `count` stretches of the lists of list `here`; what changes goes to the other list, or waits.
+
+    Returns how many are on that list, the edges looked at, and the entries and vertices that wait.
+    """
+    found, looked = u64(0), u64(0)
+    for record in range(count):
+        row, begin, length = u64(records[record, 0]), u64(records[record, 1]), u64(records[record, 2])
+        place, stride = u64(records[record, 3]), u64(records[record, 4])
+        u, u_value = lists[here, place], sent[place]
+        if empty(u_value):
+            continue
+        out = degree_of(degree, u)
+        looked += length
+        message = send(i64(u), u_value, out, weight_of(weights, row, begin), ctx)
+        for k in range(length):
+            word = begin + k * stride
+            target = u64(words[row, word])
+            if target >= u64(len(value)):
+                continue
+            if USES_EDGE:
+                message = send(i64(u), u_value, out, weight_of(weights, row, word), ctx)
+            old = value[target]
+            if not better(message, old):
+                continue
+            new = merged(old, message)
+            value[target] = new
+            before, bit = is_set(active_bits, target), u64(1) << (target & u64(63))
+            active_bits[target >> u64(6)] |= bit
+            if key(new) > limit:
+                if not before:
+                    if waiting == u64(len(held)) and live < waiting:
+                        active_bits[target >> u64(6)] &= ~bit  # no entry yet
+                        waiting = without_stale(held, waiting, value, active_bits, limit)
+                        active_bits[target >> u64(6)] |= bit
+                    waiting = wait(held, waiting, target)
+                    live += u64(1)
+            elif not before or key(old) > limit:
+                if before:
+                    live -= u64(1)
+                found = insert(lists, here ^ u64(1), found, target)
+    return found, looked, waiting, live
+
+
 @kernel
 def push_onward_kernel(
     words, weights, rows, first_vertex, last_vertex, small, read, degree, value, active_bits, lists, held, sent,
@@ -174,47 +230,12 @@ def push_onward_kernel(
         if count > u64(len(records)):  # or UNREAD
             ints[superstep_at] -= 1
             break
-        for number in range(vertices):
-            v = lists[here, number]
-            sent[number] = value[v]
-            active_bits[v >> u64(6)] &= ~(u64(1) << (v & u64(63)))
-        ctx = context(ints, floats)
-        found, looked, waited = u64(0), u64(0), live
-        for record in range(count):
-            row, begin, length = u64(records[record, 0]), u64(records[record, 1]), u64(records[record, 2])
-            place, stride = u64(records[record, 3]), u64(records[record, 4])
-            u, u_value = lists[here, place], sent[place]
-            if empty(u_value):
-                continue
-            out = degree_of(degree, u)
-            looked += length
-            message = send(i64(u), u_value, out, weight_of(weights, row, begin), ctx)
-            for k in range(length):
-                word = begin + k * stride
-                target = u64(words[row, word])
-                if target >= u64(len(value)):
-                    continue
-                if USES_EDGE:
-                    message = send(i64(u), u_value, out, weight_of(weights, row, word), ctx)
-                old = value[target]
-                if not better(message, old):
-                    continue
-                new = merged(old, message)
-                value[target] = new
-                before = is_set(active_bits, target)
-                active_bits[target >> u64(6)] |= u64(1) << (target & u64(63))
-                if key(new) > limit:
-                    if not before:
-                        if waiting == u64(len(held)) and live < waiting:
-                            active_bits[target >> u64(6)] &= ~(u64(1) << (target & u64(63)))  # no entry yet
-                            waiting = without_stale(held, waiting, value, active_bits, limit)
-                            active_bits[target >> u64(6)] |= u64(1) << (target & u64(63))
-                        waiting = wait(held, waiting, target)
-                        live += u64(1)
-                elif not before or key(old) > limit:
-                    if before:
-                        live -= u64(1)
-                    found = insert(lists, here ^ u64(1), found, target)
+        ctx, waited = context(ints, floats), live
+        take_off(lists, here, vertices, value, active_bits, sent)
+        found, looked, waiting, live = push_lists(
+            words, weights, degree, value, active_bits, lists, here, held, waiting, live, limit, sent, records, count,
+            ctx,
+        )  # fmt: skip
         at = min(made, i64(len(told)) - i64(1))
         told[at, 0] += i64(vertices)
         told[at, 1] += pages

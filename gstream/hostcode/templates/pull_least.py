@@ -86,23 +86,9 @@ def pull_stretch(
 
 @kernel
 def pull_kernel(
-    words,
-    weights,
-    parts,
-    counter,
-    source,
-    source_first,
-    degree,
-    active_bits,
-    dst,
-    dst_first,
-    dst_last,
-    next_bits,
-    open_bits,
-    carry,
-    ints,
-    floats,
-):
+    words, weights, parts, counter, source, source_first, degree, active_bits, dst, dst_first, dst_last, next_bits,
+    open_bits, carry, ints, floats,
+):  # fmt: skip
     """Combine the messages of active sources into the parts' own vertices; returns the edges looked at."""
     ctx = context(ints, floats)
     origin, low, span = u64(source_first), u64(dst_first), u64(dst_last) - u64(dst_first)
@@ -153,22 +139,9 @@ def pull_kernel(
 
 @kernel
 def pull_records_kernel(
-    words,
-    weights,
-    records,
-    counter,
-    source,
-    source_first,
-    degree,
-    active_bits,
-    dst,
-    dst_first,
-    dst_last,
-    next_bits,
-    open_bits,
-    ints,
-    floats,
-):
+    words, weights, records, counter, source, source_first, degree, active_bits, dst, dst_first, dst_last, next_bits,
+    open_bits, ints, floats,
+):  # fmt: skip
     """Pull along the given stretches of lists (few open vertices); returns the edges looked at."""
     ctx = context(ints, floats)
     origin, low, span = u64(source_first), u64(dst_first), u64(dst_last) - u64(dst_first)
@@ -182,19 +155,6 @@ def pull_records_kernel(
             v, stride = u64(records[index, 3]), u64(records[index, 4])
             if v - low < span:
                 edges += pull_stretch(
-                    words,
-                    weights,
-                    row,
-                    begin,
-                    length,
-                    stride,
-                    v,
-                    source,
-                    origin,
-                    degree,
-                    active_bits,
-                    dst,
-                    v - low,
-                    next_bits,
-                    ctx,
-                )
+                    words, weights, row, begin, length, stride, v, source, origin, degree, active_bits, dst, v - low,
+                    next_bits, ctx,
+                )  # fmt: skip

@@ -59,23 +59,9 @@ def summed_apart(words, weights, row, begin, count, stride, source, source_first
 
 @kernel
 def pull_kernel(
-    words,
-    weights,
-    parts,
-    counter,
-    source,
-    source_first,
-    degree,
-    active_bits,
-    dst,
-    dst_first,
-    dst_last,
-    next_bits,
-    open_bits,
-    carry,
-    ints,
-    floats,
-):
+    words, weights, parts, counter, source, source_first, degree, active_bits, dst, dst_first, dst_last, next_bits,
+    open_bits, carry, ints, floats,
+):  # fmt: skip
     """dst[v] += sum over the in-edges of the parts; large pages into carry[part]. Returns the edges looked at."""
     ctx = context(ints, floats)
     origin, low, span = u64(source_first), u64(dst_first), u64(dst_last) - u64(dst_first)

@@ -90,21 +90,9 @@ def spread_apart(words, weights, row, begin, count, stride, u, u_value, u_degree
 
 @kernel
 def push_kernel(
-    words,
-    weights,
-    parts,
-    counter,
-    value,
-    value_first,
-    degree,
-    active_bits,
-    dst,
-    dst_first,
-    dst_last,
-    next_bits,
-    ints,
+    words, weights, parts, counter, value, value_first, degree, active_bits, dst, dst_first, dst_last, next_bits, ints,
     floats,
-):
+):  # fmt: skip
     """Push from every active vertex of the parts; returns the edges looked at."""
     ctx = context(ints, floats)
     origin, low, span = u64(value_first), u64(dst_first), u64(dst_last) - u64(dst_first)
@@ -142,21 +130,9 @@ def push_kernel(
 
 @kernel
 def push_records_kernel(
-    words,
-    weights,
-    records,
-    counter,
-    value,
-    value_first,
-    degree,
-    active_bits,
-    dst,
-    dst_first,
-    dst_last,
-    next_bits,
-    ints,
-    floats,
-):
+    words, weights, records, counter, value, value_first, degree, active_bits, dst, dst_first, dst_last, next_bits,
+    ints, floats,
+):  # fmt: skip
     """Push along the given stretches of lists (sparse frontiers); returns the edges looked at."""
     ctx = context(ints, floats)
     origin, low, span = u64(value_first), u64(dst_first), u64(dst_last) - u64(dst_first)
