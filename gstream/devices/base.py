@@ -111,7 +111,7 @@ class Device(ABC):
     def attach(self, job: Job) -> None:
         """Take the memory that job.plan names. Raises ResourceError when it is not there."""
 
-    def rest(self) -> None:
+    def wait_quietly(self) -> None:
         """Return when nothing that was queued is under way; raises nothing."""
         return None
 
@@ -159,11 +159,11 @@ class Device(ABC):
         """Copy a batch that the next step will submit first, after others copied so; False: no more."""
         return False
 
-    def make_room(self) -> None:
+    def wait_for_room(self) -> None:
         """Let the oldest unfinished batch get past its copy, so that its host memory comes free."""
         return None
 
-    def finish(self) -> None:
+    def wait(self) -> None:
         """Return when everything that was queued is done. Raises the first error of it."""
         return None
 

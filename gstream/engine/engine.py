@@ -209,11 +209,11 @@ class Engine:
                     undo.callback(device.detach)
                     device.attach(job)
                 for device in self.devices:
-                    undo.callback(device.rest)  # all, before one gives memory back that others may work on
+                    undo.callback(device.wait_quietly)  # all, before one gives memory back that others may work on
                 run = Run(self, code, plan, host, asked, limit, watch, keeper)
                 converged = run.go()
                 value = run.values()
-                self.sources.settle()
+                self.sources.end_reading()
                 self._note_peak(plan)
         except MemoryError as error:
             raise out_of_memory(plan.host_bytes) from error

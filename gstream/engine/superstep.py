@@ -183,7 +183,7 @@ def feed(
     yield  # other devices may begin
     if len(others) == 0:
         return
-    with closing(source.batches(others, device.in_place, device.make_room, weights, again)) as batches:
+    with closing(source.batches(others, device.in_place, device.wait_for_room, weights, again)) as batches:
         for batch in batches:
             device.submit(batch)
             yield

@@ -182,20 +182,20 @@ class PageSource:
         return len(self._loaded) - int(np.count_nonzero(self._loaded))
 
     def batches(
-        self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None], weights: bool = False,
+        self, numbers: np.ndarray, whole: bool, wait_for_room: Callable[[], None], weights: bool = False,
         again: bool = False,
     ) -> Generator[Batch, None, None]:  # fmt: skip
         """Batches of the pages `numbers` (int64[n], ascending), in order.
 
         whole: what is in memory comes as one batch (for devices that read pages in place): all resident pages, or all
         batches that have been read while the last one was used, so that launches are few where kernels are slower.
-        make_room: called when every ring group is in use; must bring about a `done`.
+        wait_for_room: called when every ring group is in use; must bring about a `done`.
         weights: with their weights pages. again: the same pages will be asked for next, so that reading goes on with
         the first of them while the caller merges. Raises StoreError on a bad page.
         """
         if self.plan.resident:
             return self._resident_batches(numbers, whole, self.weights if weights else None)
-        return self._streamed_batches(numbers, whole, make_room, weights, again)
+        return self._streamed_batches(numbers, whole, wait_for_room, weights, again)
 
     def first_again(self, numbers: np.ndarray, weights: bool) -> Iterator[Batch]:
         """The batches that `batches` will give for the same pages, where all are in memory; else none."""
@@ -263,10 +263,10 @@ class PageSource:
                 self._pin_rows(int(part[0]), int(part[-1]) + 1)
                 yield Batch(self.table, part, part, self.pages, weights)
         finally:
-            _settle((read for _, read in reads), self._process)
+            _wait_for((read for _, read in reads), self._process)
 
     def _streamed_batches(
-        self, numbers: np.ndarray, whole: bool, make_room: Callable[[], None], weights: bool, again: bool
+        self, numbers: np.ndarray, whole: bool, wait_for_room: Callable[[], None], weights: bool, again: bool
     ) -> Generator[Batch, None, None]:
         parts = deque(self._cut(numbers))
         following = parts.copy() if again else deque()
@@ -276,7 +276,7 @@ class PageSource:
                 while parts and self._free:
                     reads.append(self._begin(parts.popleft(), self._free.popleft(), weights))
                 if not reads:
-                    make_room()
+                    wait_for_room()
                     if not self._free:
                         raise RuntimeError("no ring group came free: a device keeps its batches")
                     continue
@@ -295,7 +295,7 @@ class PageSource:
         while self._ahead and parts and self._is_next(self._ahead[0][0], parts[0], weights):
             reads.append(self._ahead.popleft())
             parts.popleft()
-        self.settle()
+        self.end_reading()
         return reads
 
     @staticmethod
@@ -304,10 +304,10 @@ class PageSource:
 
     def close(self) -> None:
         """End reading, unpin the rows."""
-        self.settle()
+        self.end_reading()
         self._pinned.close()
 
-    def settle(self) -> None:
+    def end_reading(self) -> None:
         """Wait until no thread reads into this source's rows; forget what was read ahead."""
         self._let_go(self._ahead)
         self._ahead.clear()
@@ -317,7 +317,7 @@ class PageSource:
 
         The cache has given slots to their pages already: pages that were not read after all are when they are wanted.
         """
-        _settle((read for _, read in reads), self._process)
+        _wait_for((read for _, read in reads), self._process)
         for batch, read in reads:
             if self.cache is not None and read is not None and (read.cancelled() or read.exception() is not None):
                 self._unread[batch.rows[batch.rows < self.plan.cache_pages]] = True
@@ -379,7 +379,7 @@ class PageSource:
         self._count(self.table.stored_bytes(len(numbers), self.weights is not None))
 
 
-def _settle(reads: Iterable[Future[None] | None], process: int) -> None:
+def _wait_for(reads: Iterable[Future[None] | None], process: int) -> None:
     """Cancel what has not begun and wait for the rest, so that no thread writes into rows afterwards.
 
     process: whose threads they are; none is there to wait for in a child that it forked.

@@ -81,10 +81,10 @@ class Sources:
         """Whether host memory has room for all pages of a page set: those that are not there are read once."""
         return name in self.by_name and self.by_name[name][0].plan.resident
 
-    def settle(self) -> None:
+    def end_reading(self) -> None:
         """End reading ahead for supersteps that do not come."""
         for source in self.distinct():
-            source.settle()
+            source.end_reading()
 
     def drop_streamed(self) -> None:
         """After an error ring groups and cache slots may be in any state: streamed sources are made anew."""

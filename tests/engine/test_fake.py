@@ -77,11 +77,11 @@ def test_a_batch_a_stream_is_copied_ahead(sweep):
     begin, batch = sweep
     device, done = begin(streams=2), []
     assert [device.submit_ahead(batch(*numbers)) for numbers in ((0, 1, 2), (3, 4), (5,))] == [True, True, False]
-    device.finish()  # waits for none of them
+    device.wait()  # waits for none of them
     assert device.stats.pages_moved == device.stats.pages == 0 and len(device._ahead) == 2
     for number, numbers in enumerate(((0, 1, 2), (3, 4), (5,))):
         device.submit(batch(*numbers, done=lambda number=number: done.append(number)))
-    device.finish()
+    device.wait()
     assert sorted(done) == [0, 1, 2] and device.stats.pages_moved == 6
     assert device.submit_ahead(batch(0))
     assert device.end_sweep() == [3]
@@ -161,7 +161,7 @@ def test_a_copy_ahead_of_other_pages_is_found_out(sweep, monkeypatch):
     monkeypatch.setattr(device, "_take_ahead", lambda batch: device._ahead.popleft()[1])
     with pytest.raises(AssertionError, match="another page than expected"):
         device.submit(batch(1, 2))
-        device.finish()
+        device.wait()
 
 
 def test_a_cache_slot_filled_without_waiting_for_its_reader_is_found_out(store, monkeypatch):
@@ -182,7 +182,7 @@ def test_a_merge_before_the_peers_have_finished_is_found_out(store, monkeypatch)
         for _ in range(3):
             device._schedule.do_one()
 
-    monkeypatch.setattr(fake.FakeDevice, "finish", hasty)
+    monkeypatch.setattr(fake.FakeDevice, "wait", hasty)
     with pytest.raises(AssertionError, match="queued"):
         run_all(store, streams=3, batch_bytes=4096)
 

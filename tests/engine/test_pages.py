@@ -61,7 +61,7 @@ def test_what_was_not_read_ahead_is_read_later(source, failing):
     assert len(missed) > 0
     readers.waits, readers.fails = True, failing
     source._ahead.append(source._begin(missed[:1], source._free.popleft(), False))
-    source.settle()
+    source.end_reading()
     assert source.cache.slot_of_page[missed[0]] >= 0 and source._unread.sum() == 1
     readers.waits = readers.fails = False
     read = sum(source.read)

@@ -256,13 +256,13 @@ class FakeDevice(LateDevice):
         here = self.ring.stays(table) and len(self.absent(table, numbers)) == 0
         return FakeRepeat(self, table, len(numbers)) if here else None
 
-    def make_room(self) -> None:
+    def wait_for_room(self) -> None:
         released = self._released
         while released == self._released and not self._schedule.empty:
             self._schedule.do_one()
 
-    def finish(self) -> None:
-        super().finish()
+    def wait(self) -> None:
+        super().wait()
         if self._ring is not None:
             self._ring.all_over()
 
@@ -289,7 +289,7 @@ class FakeRepeat:
 
     def retract(self) -> None:
         device = self._device
-        device.finish()
+        device.wait()
         device.looked = 0
         device.stats.pages -= self._pages
         device.ring.caches[self._table.name].hits -= self._pages

@@ -50,7 +50,7 @@ class Scheduler:
         while len(self.streams[stream]) > QUEUE_LIMIT:
             self.do_one()
 
-    def finish(self) -> None:
+    def wait(self) -> None:
         while self.queued:
             self.do_one()
         self._over.clear()  # whoever waits for one of them now waits for ever

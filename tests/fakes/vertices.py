@@ -19,7 +19,7 @@ PULLING = ("gather", "advance", "ask", "kernel")  # what may be queued when a su
 
 
 class LateState(VertexState):
-    """Vertex kernels are done by `finish` of the device, or before pages that come after `begin`.
+    """Vertex kernels are done by `wait` of the device, or before pages that come after `begin`.
 
     peers: devices that `apply` sends to.
     """
@@ -92,9 +92,9 @@ class LateExchange(MemoryExchange):
         """A pull that was begun early is on the stream of vertices, so that it may still be late on a device alone."""
         if len(self.devices) > 1:
             for device in sorted(self.devices, key=LateDevice.lateness):
-                device.finish()
+                device.wait()
         elif not self.devices[0].asked:
-            self.devices[0].finish()
+            self.devices[0].wait()
 
     def queue(self, call: Call) -> None:
         for number, device in enumerate(self.devices):
@@ -155,14 +155,14 @@ class LateDevice(MemoryDevice):
         return self._state
 
     def lateness(self) -> float:
-        """Order in which devices are finished."""
+        """Order in which devices are waited for."""
         return self._schedule.random.random()
 
     def attach(self, job: Job) -> None:
         self._state = LateState(job, self)
 
     def begin(self, step: Step) -> None:
-        self.finish()
+        self.wait()
         super().begin(step)
 
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
@@ -193,7 +193,7 @@ class LateDevice(MemoryDevice):
     def _tell(self) -> int | None:
         """Count edges looked at, when all is over, or all before `ask`: then how many vertices were active."""
         if self._told is None:
-            self.finish()
+            self.wait()
             self._count_looked()
             return None
         while not self._told:
@@ -214,8 +214,8 @@ class LateDevice(MemoryDevice):
         """Kinds of operations that are still to be done."""
         return self._schedule.queued
 
-    def finish(self) -> None:
-        self._schedule.finish()
+    def wait(self) -> None:
+        self._schedule.wait()
 
     def later(self, kind: str, run: Callable[[], None]) -> None:
         self._schedule.put(-1, Operation(kind, run))

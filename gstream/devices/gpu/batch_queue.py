@@ -259,7 +259,7 @@ class BatchQueue:
             self._let_oldest_go()
 
     @in_context
-    def make_room(self) -> None:
+    def wait_for_room(self) -> None:
         """Let the oldest batch get past its copy."""
         self._let_oldest_go()
 
@@ -271,7 +271,7 @@ class BatchQueue:
             done()
 
     @in_context
-    def settle(self) -> None:
+    def wait_for_batches(self) -> None:
         """Return when all batches are over; launches on the work's stream, and copies ahead, go on."""
         if self._busy:
             self._busy = False
@@ -281,9 +281,9 @@ class BatchQueue:
             self._let_go(all_of_them=True)
 
     @in_context
-    def finish(self) -> None:
+    def wait(self) -> None:
         """Return when all launches are over; copies ahead go on."""
-        self.settle()
+        self.wait_for_batches()
         with self.gpu.suspecting(self.work.queued):
             self.gpu.peer_wait.wait_for(self.work.stream)
         self.work.queued.clear()
@@ -300,7 +300,7 @@ class BatchQueue:
     @in_context
     def arrive(self) -> None:
         """Mark how far the work's stream is, once all batches are over."""
-        self.settle()
+        self.wait_for_batches()
         with self.gpu.suspecting(self.work.queued):
             self.met.event.record(self.work.stream)
 
@@ -318,7 +318,7 @@ class BatchQueue:
         """Return when nothing is queued any more; the last call, also where it breaks off."""
         over = False
         try:
-            self.finish()
+            self.wait()
             self._drop_ahead()
             self.gpu.synchronize()
             if self._spans is not None:

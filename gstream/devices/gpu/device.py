@@ -156,7 +156,7 @@ class GpuDevice(Device):
         except DeviceError:
             self._lose()
 
-    def rest(self) -> None:
+    def wait_quietly(self) -> None:
         self._in_the_end(self.gpu.synchronize)
 
     def detach(self) -> None:
@@ -249,18 +249,18 @@ class GpuDevice(Device):
     def submit_ahead(self, batch: Batch) -> bool:
         return self._pages.submit_ahead(batch)
 
-    def make_room(self) -> None:
+    def wait_for_room(self) -> None:
         if self._queue is not None:
-            self._queue.make_room()
+            self._queue.wait_for_room()
 
-    def finish(self) -> None:
+    def wait(self) -> None:
         if self._queue is not None:
-            self._queue.finish()
+            self._queue.wait()
 
-    def settle(self) -> None:
+    def wait_for_batches(self) -> None:
         """Return when all batches are over: what works on vertices is in order on one stream."""
         if self._queue is not None:
-            self._queue.settle()
+            self._queue.wait_for_batches()
 
     @in_context
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:

@@ -38,10 +38,10 @@ class Peer(Protocol):
     @property
     def queue(self) -> BatchQueue: ...
 
-    def settle(self) -> None:
+    def wait_for_batches(self) -> None:
         """Return when all batches are over: what works on vertices is in order on its stream."""
 
-    def finish(self) -> None: ...
+    def wait(self) -> None: ...
 
 
 class PeerExchange(Exchange):
@@ -60,7 +60,7 @@ class PeerExchange(Exchange):
         """GPUs that have all values wait for each other, and this thread for batches alone."""
         peers = self._peers
         if len(peers) == 1:
-            peers[0].settle()
+            peers[0].wait_for_batches()
         elif self._resident:
             for peer in peers:
                 peer.queue.arrive()
@@ -68,7 +68,7 @@ class PeerExchange(Exchange):
                 peer.queue.depend([other.queue.met for other in peers if other is not peer])
         else:
             for peer in peers:
-                peer.finish()
+                peer.wait()
 
     @property
     def _resident(self) -> bool:

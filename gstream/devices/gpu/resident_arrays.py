@@ -160,7 +160,7 @@ class GpuArrays(Copies):
         """Have a copy follow a host array that the host has changed, after what is queued."""
         copy = self.find(array)
         assert copy is not None, "an array that is not there"
-        self.settle()
+        self.wait()
         with self.gpu:
             self.gpu.write(copy.address, array)
 
@@ -169,7 +169,7 @@ class GpuArrays(Copies):
         for array in arrays:
             self._written.pop(id(array), None)
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Return when what is queued is over: others may work with the pages, and on the copies, then."""
         if self._queued:
             with self.gpu, self.gpu.suspecting(list(self._queued)):
@@ -178,7 +178,7 @@ class GpuArrays(Copies):
 
     def bring_back(self) -> None:
         """Bring all host arrays up to date. Raises as `write_back`."""
-        self.settle()
+        self.wait()
         with self.gpu:
             self.write_back(self._written.values())
             self.device.stats.edges += self.take_edges()

@@ -16,7 +16,7 @@ class Kept(Protocol):
     @property
     def memory_bytes(self) -> int: ...
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Return when nothing queued works on them, or on pages."""
 
 
@@ -35,7 +35,7 @@ class Uploads:
     def keep(self, names: set[str]) -> None:
         """Free all others, as runs and sweeps do that begin, and those who give pages back."""
         if self.resident is not None:
-            self.resident.settle()
+            self.resident.wait()
         for name in [name for name in self._kept if name not in names]:
             self.drop(name)
 

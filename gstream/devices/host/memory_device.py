@@ -160,7 +160,7 @@ class MemoryDevice(Device):
 
     def end_sweep(self) -> Any:
         assert self._sweep is not None, "no sweep has begun"
-        self.finish()
+        self.wait()
         state = self._sweep[1]
         self._sweep = None
         return state
