@@ -200,7 +200,7 @@ class PageSource:
     def first_again(self, numbers: np.ndarray, weights: bool) -> Iterator[Batch]:
         """The batches that `batches` will give for the same pages, where all are in memory; else none."""
         if self.plan.resident and self._loaded[numbers].all():
-            yield from self._loaded_batches(numbers, self.weights if weights else None)
+            yield from self._resident_batches(numbers, False, self.weights if weights else None)
 
     def in_memory(self, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:
         """Of a resident source; wanted: int64[n], pages that are read first."""
@@ -216,11 +216,6 @@ class PageSource:
         for number in np.unique(held // self._segment).tolist():
             self._pin_rows(number * self._segment, number * self._segment + 1)
         return Batch(self.table, held, held, self.pages, self.weights if weights else None)
-
-    def _loaded_batches(self, numbers: np.ndarray, weights: np.ndarray | None) -> Iterator[Batch]:
-        for part in self._cut(numbers):
-            self._pin_rows(int(part[0]), int(part[-1]) + 1)
-            yield Batch(self.table, part, part, self.pages, weights)
 
     def _pin_rows(self, first: int, end: int, touched: bool = True) -> None:
         """Pin the segments of rows [first, end), which have been read, and what is beside them in the segments.
@@ -242,13 +237,9 @@ class PageSource:
     def _resident_batches(
         self, numbers: np.ndarray, whole: bool, weights: np.ndarray | None
     ) -> Generator[Batch, None, None]:
-        missing = numbers[~self._loaded[numbers]]
-        if len(missing) == 0 and whole:
+        if whole and self._loaded[numbers].all():
             if len(numbers):
                 yield Batch(self.table, numbers, numbers, self.pages, weights)
-            return
-        if len(missing) == 0:
-            yield from self._loaded_batches(numbers, weights)
             return
         reads: deque[tuple[np.ndarray, Future[None] | None]] = deque()
         try:
