@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gstream.algorithms.declaration import ANY, STORED_EDGE, VERTEX, Algorithm, flag
@@ -9,6 +11,7 @@ from gstream.algorithms.registry import ALGORITHMS
 from pagestore.errors import UsageError
 
 if TYPE_CHECKING:
+    from gstream.algorithms.support.session import Session
     from gstream.options.run_options import RunOptions
     from gstream.results.result import Result
 
@@ -19,22 +22,12 @@ ENDS = ("depth_limit", "radius", "iterations", "max_iter")  # options that say a
 def execute(algorithm: Algorithm, engine: Any, options: dict[str, Any], certify: bool = False) -> Result:
     """Run on an engine; certify: prove the answer in one more sweep (CertificateError if it is not right)."""
     from gstream.algorithms.subgraphs.edge_table import EdgeTable
-    from gstream.algorithms.support.session import Session
     from gstream.results.result import Result
     from gstream.results.tables import Table
 
     options = algorithm.checked(options)
-    if certify:
-        check_certificate(algorithm)
-    check_ends(algorithm, engine.options)
-    if engine.options.checkpoint is not None:
-        check_checkpoint(algorithm, options)
     own = algorithm.defaults | options
-    asked = {option.name: own[option.name] for option in algorithm.options if not option.may_change}
-    with Session(engine, algorithm.name, asked) as session:
-        check_store(algorithm, session)
-        if certify:
-            session.proof_bytes = _proof_bytes(algorithm, session)
+    with session_of(algorithm, engine, own, certify) as session:
         columns, found = algorithm.load(f"run_{algorithm.name}")(session, **own)
         summary = {"algorithm": algorithm.name, "store": session.store.path, "options": _shown(options)} | found
         if algorithm.definition:
@@ -44,6 +37,25 @@ def execute(algorithm: Algorithm, engine: Any, options: dict[str, Any], certify:
     if algorithm.rows == VERTEX:
         return Result(session.store, columns, summary, algorithm.best, algorithm.groups)
     return (EdgeTable if algorithm.rows == STORED_EDGE else Table)(session.store, columns, summary)
+
+
+@contextmanager
+def session_of(algorithm: Algorithm, engine: Any, own: dict[str, Any], certify: bool) -> Iterator[Session]:
+    """The Session of a call, to be run or planned, with all of its options. Raises UsageError, InputError where the
+    store or the engine's options do not suit it."""
+    from gstream.algorithms.support.session import Session
+
+    if certify:
+        check_certificate(algorithm)
+    check_ends(algorithm, engine.options)
+    if engine.options.checkpoint is not None:
+        check_checkpoint(algorithm, own)
+    asked = {option.name: own[option.name] for option in algorithm.options if not option.may_change}
+    with Session(engine, algorithm.name, asked) as session:
+        check_store(algorithm, session)
+        if certify:
+            session.proof_bytes = _proof_bytes(algorithm, session)
+        yield session
 
 
 def check_store(algorithm: Algorithm, session: Any) -> None:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gstream.algorithms.execute import check_ends, check_store
+from gstream.algorithms.execute import check_ends, session_of
 from gstream.algorithms.registry import ALGORITHMS, find_algorithm
 from gstream.cli.quick import skip_blas_for
 from gstream.cli.run_arguments import check_asked, engine_options, own_options, parse_parameters, takes_run_options
 from gstream.cli.run_help import RunCommand
 from gstream.cli.terminal import print_json, print_pairs
 from gstream.language.loading import is_program_path, load_program
-from pagestore.errors import UsageError
+from pagestore.errors import CapError, UsageError
 from pagestore.sizes import show_bytes, show_seconds
 
 if TYPE_CHECKING:
     from gstream.engine.engine import Engine
-    from gstream.language.program import Program
     from gstream.planning.plan import Plan
 
 USUAL_STEPS = 20  # an example where nobody knows how many: PageRank takes about so many until the default --tol
@@ -34,8 +33,8 @@ def add_to(app: typer.Typer) -> None:
 def plan(**given: Any) -> None:
     """Show what a run will hold in memory and move, and how long it should take; nothing is run.
 
-    Takes the options of run: change that word of a command line. Files (-o, --trace) are not written, and the extra
-    passes for predecessors and --certify are not planned.
+    Takes the options of run: change that word of a command line. Files (-o, --trace) are not written. What the extra
+    passes for predecessors and --certify move is not planned; a memory cap has to be enough for them, too.
     """
     skip_blas_for(given["algorithm"])
     from gstream.engine.engine import Engine
@@ -47,8 +46,11 @@ def plan(**given: Any) -> None:
     check_asked(given, own, parameters)
     supersteps, what = planned_supersteps(algorithm, own, given["max_supersteps"])
     with open_store(store) as opened, Engine(opened, RunOptions(**engine_options(given))) as engine:
-        program = program_of(algorithm, engine, own, parameters)
-        facts = plan_facts(engine.plan(program), supersteps, what)
+        if is_program_path(algorithm):
+            planned = engine.plan(load_program(algorithm)(**parameters))
+        else:
+            planned = plan_of(algorithm, engine, own, given["certify"])
+        facts = plan_facts(planned, supersteps, what)
     facts = {"algorithm": algorithm, "store": str(store), **facts}
     if given["json"]:
         print_json(facts)
@@ -71,27 +73,32 @@ def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int 
     return None, "assumed"
 
 
-def program_of(algorithm: str, engine: Engine, own: dict[str, Any], parameters: dict[str, str]) -> Program:
-    """The program that `algorithm` runs; a source that is not named, for no plan depends on it, is the first vertex."""
-    from gstream.algorithms.support.session import Session
-
-    if is_program_path(algorithm):
-        return load_program(algorithm)(**parameters)
+def plan_of(algorithm: str, engine: Engine, own: dict[str, Any], certify: bool = False) -> Plan:
+    """What the first program of `algorithm` will hold and move, beside all else that the call takes; no plan depends on
+    the source, so one that is not named is the first vertex. Raises UsageError, and CapError as the run would."""
     meta = engine.store.meta
     if meta.vertices == 0:
         raise UsageError(f"{engine.store.path}: has no vertices, so there is nothing to plan.")
     found = find_algorithm(algorithm)
-    check_ends(found, engine.options)
     if not found.plan:
+        check_ends(found, engine.options)
         names = ", ".join(one.name for one in ALGORITHMS.values() if one.plan)
         raise UsageError(f"{algorithm}: has no plan; {names} and programs of your own have one. Run it.")
     options = found.defaults | own
     if "source" in options and not options["source"]:
         first = engine.store.user_ids(0, 1)[0]
         options["source"] = first.as_py() if hasattr(first, "as_py") else int(first)
-    with Session(engine) as session:
-        check_store(found, session)
-        return found.load(found.plan)(session, **options)
+    with session_of(found, engine, options, certify) as session:
+        program = found.load(found.plan)(session, **options)
+        session.foresee()
+        while True:
+            try:
+                return engine.plan(program)
+            except CapError as error:
+                if not session.stands_in:
+                    raise
+                given: Any = {error.option.removeprefix("--").replace("-", "_"): error.need}
+                engine.options = replace(engine.options, **given)
 
 
 def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, Any]:

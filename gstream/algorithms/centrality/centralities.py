@@ -127,10 +127,9 @@ def run_hits(session: Session, max_iter: int = 100, tol: float = 1e-8, normalize
     Not normalized: authorities of length 1 (L2) and hubs that are the sums of them. An iteration, of two supersteps,
     counts as one of max_iter; `tol` is the L1 change of hubs of sum 1. Without edges all are 0.
     """
+    program_of_hits(session, max_iter, tol, normalized)
     hub = np.full(session.meta.vertices, 1 / max(1, session.meta.vertices))
     authority, change, rounds = np.zeros_like(hub), math.inf, 0
-    session.reserve(hub, authority, planned=True)
-    program_of_hits(session, max_iter, tol, normalized)
     while rounds < max_iter and change >= tol:
         rounds += 1
         authority = _shares(session.run(Authorities(score=hub), max_supersteps=1).value)
@@ -147,6 +146,7 @@ def program_of_hits(session: Session, max_iter: int, tol: float, normalized: boo
     """The first of the two programs. Raises UsageError on numbers that mean nothing, CapError as either does."""
     check_tolerance(tol, max_iter)
     zeros = np.zeros(session.meta.vertices)
+    session.foresee(beside=2 * zeros.nbytes)  # hubs and authorities
     first = Authorities(score=zeros)
     check_run_memory(session, first, Hubs(score=zeros))
     return first

@@ -47,9 +47,9 @@ def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: 
     Holds 2 bytes a vertex for each hop. Under a memory cap it keeps LEVELS hops at once, and spreads the same sketches
     again for the hops after these. Raises UsageError on numbers outside their limits.
     """
+    _, most = _begin(session, sketches, max_iter, seed)
     vertices, natural = session.meta.vertices, session.store.natural_ids()
     low, high, finals = np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, np.uint16)
-    most = _hold_levels(session, sketches, max_iter, seed)
 
     def spread(levels: list[np.ndarray], first: int, sums: np.ndarray | None) -> bool:
         """Add the sums of R to those of levels first, first + 1, ..., and to the last ones, `sums`, where these are
@@ -88,34 +88,34 @@ def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: 
     return [Column("radius", radii.radius)], found | session.finish(supersteps, converged)
 
 
-def _hold_levels(session: Session, sketches: int, max_iter: int, seed: int) -> int:
-    """Reserve the arrays of radii, and as many levels as have room beside the program; how many. Raises UsageError, and
-    CapError if the fewest of LEVELS have no room."""
-    program, engine = program_of_radius(session, sketches, max_iter, seed), session.engine
-    counts = [min(most, max_iter + 1) for most in LEVELS]
-    engine.beside_bytes += session.meta.vertices * (RADIUS_BYTES + session.id_dtype.itemsize)
+def program_of_radius(session: Session, sketches: int, max_iter: int, seed: int) -> Sketches:
+    """The program of two sketches. Raises UsageError on numbers that mean nothing, CapError if the fewest of LEVELS
+    have no room."""
+    return _begin(session, sketches, max_iter, seed)[0]
+
+
+def _begin(session: Session, sketches: int, max_iter: int, seed: int) -> tuple[Sketches, int]:
+    """(program, how many levels have room beside it); the arrays of radii are foreseen."""
+    if sketches < 2 or sketches % 2 or sketches > 1024:
+        raise UsageError(f"--sketches {sketches}: must be an even number from 2 to 1024. The default is 32.")
+    if max_iter < 0:
+        raise UsageError(f"--max-iter {max_iter}: must be at least 0. It counts hops.")
+    check_seed(seed)
+    engine, vertices = session.engine, session.meta.vertices
+    program = Sketches(low=np.zeros(vertices), high=np.zeros(vertices))
+    session.foresee(beside=vertices * (RADIUS_BYTES + session.id_dtype.itemsize))
     if engine.options.host_memory is None:
-        return max_iter + 1
-    beside = engine.beside_bytes
+        return program, max_iter + 1
+    beside, counts = engine.beside_bytes, [min(most, max_iter + 1) for most in LEVELS]
     for most in counts:
-        engine.beside_bytes = beside + most * 2 * session.meta.vertices
+        engine.beside_bytes = beside + most * 2 * vertices
         try:
             check_run_memory(session, program)
             break
         except CapError:
             if most == counts[-1]:
                 raise
-    return most
-
-
-def program_of_radius(session: Session, sketches: int, max_iter: int, seed: int) -> Sketches:
-    """The program of two sketches. Raises UsageError on numbers that mean nothing."""
-    if sketches < 2 or sketches % 2 or sketches > 1024:
-        raise UsageError(f"--sketches {sketches}: must be an even number from 2 to 1024. The default is 32.")
-    if max_iter < 0:
-        raise UsageError(f"--max-iter {max_iter}: must be at least 0. It counts hops.")
-    check_seed(seed)
-    return Sketches(low=np.zeros(session.meta.vertices), high=np.zeros(session.meta.vertices))
+    return program, most
 
 
 class Radii:

@@ -54,10 +54,12 @@ ALGORITHMS = (
 )  # fmt: skip
 
 AT_ONCE = 64  # searches: bits of a value
+KEPT = 4  # arrays of 8 bytes a vertex beside the program: sums, how many reach it, bits so far and of the beginning
 
 
 def run_closeness(session: Session, wf_improved: bool = True, k: int | None = None, seed: int = 0) -> Answer:
     """Column closeness, and the summary: `sources` searched from. Raises UsageError for a `k` that means nothing."""
+    program_of_reach(session, k, seed)
     sources = drawn(session, k, seed)
     total, reached, steps = search(session, sources, float)
     others = _others(session, sources)
@@ -71,6 +73,7 @@ def run_closeness(session: Session, wf_improved: bool = True, k: int | None = No
 
 def run_harmonic(session: Session, k: int | None = None, seed: int = 0) -> Answer:
     """Column harmonic, and the summary: `sources` searched from. Raises UsageError for a `k` that means nothing."""
+    program_of_reach(session, k, seed)
     sources = drawn(session, k, seed)
     value, _, steps = search(session, sources, lambda step: 1.0 / step if step else 0.0)
     if len(sources) < session.meta.vertices:
@@ -109,7 +112,6 @@ def search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarr
     vertices = session.meta.vertices
     score, reached = np.zeros(vertices), np.zeros(vertices)
     seen, bit = np.zeros(vertices, np.uint64), np.zeros(vertices)
-    session.reserve(score, reached, seen, bit, planned=True)
     front, fresh, last = np.zeros_like(seen), np.zeros_like(seen), np.zeros(1, np.uint64)
     kept = (sources, score, reached, seen, front, fresh, last)
     with _Onward(session, (bit.view(np.uint64), fresh, seen, score, reached), amount) as onward:
@@ -241,7 +243,9 @@ def _search_by_rounds(
 def program_of_reach(session: Session, k: int | None, seed: int, **options: Any) -> Reach:
     """The program of 64 searches. Raises UsageError as the runs do."""
     check_drawn(session, k, seed)
-    return Reach(bit=np.zeros(session.meta.vertices))
+    bit = np.zeros(session.meta.vertices)
+    session.foresee(beside=KEPT * bit.nbytes)
+    return Reach(bit=bit)
 
 
 def _others(session: Session, sources: np.ndarray) -> np.ndarray:

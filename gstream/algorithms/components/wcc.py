@@ -78,19 +78,23 @@ def run_hcc(session: Session) -> Answer:
 
 def program_of_wcc(session: Session) -> WCC:
     """A program that moves as much as union-find at most, which visits each edge at most once: its first superstep."""
-    if not session.on_gpus:
-        check_forest_memory(session)
-    return program_of_hcc(session)
+    check_forest_memory(session)
+    session.stands_in = True
+    return _labels(session)
 
 
 def program_of_hcc(session: Session) -> WCC:
-    """The program that propagates labels."""
+    """The program that propagates labels; union-find may follow."""
+    session.foresee(later=max(names_bytes(session), forest_bytes(session)))
+    return _labels(session)
+
+
+def _labels(session: Session) -> WCC:
     return WCC() if session.meta.id_bytes == 4 else WCC64()
 
 
 def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
-    later = max(names_bytes(session), forest_bytes(session))
-    outcome = session.run(program_of_hcc(session), later=later, patience=PATIENCE)
+    outcome = session.run(program_of_hcc(session), patience=PATIENCE)
     if not outcome.converged:
         supersteps = outcome.supersteps
         del outcome  # and its values

@@ -25,7 +25,10 @@ def check_run_memory(
     engine = session.engine
     if engine.options.host_memory is None and engine.options.device_memory is None:
         return
-    later, before = max(later, session.proof_bytes), (engine.beside_bytes, engine.later_bytes, engine.any_way)
+    later, before = (
+        max(later, session.later, session.proof_bytes),
+        (engine.beside_bytes, engine.later_bytes, engine.any_way),
+    )
     try:
         engine.later_bytes = later
         refused = _refusals(session, programs)

@@ -47,6 +47,8 @@ class Session:
         self._counter = np.zeros(1, np.int64)
         self._needed: set[str] = set()  # arrays that the engine keeps and the call works with
         self.proof_bytes = 0  # that the certificate takes in all, where one follows the run
+        self.stands_in = False  # the planned program stands for page kernels, whose caps are checked
+        self.later = 0  # bytes in all that the call takes after its programs
         self._sent_back = 0  # the most bytes of arrays that GPUs had no room for
         self._refused: float = math.inf  # bytes of arrays that turned out to be too many
         self._read_before = engine.sources.bytes_read
@@ -61,12 +63,16 @@ class Session:
         self.engine.swept.clear()
         self.engine.any_way = False
 
-    def reserve(self, *arrays: np.ndarray, planned: bool = False) -> None:
-        """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError. planned: a
-        program's plan counts them and says what all of it takes; a program that runs keeps its pages."""
+    def foresee(self, beside: int = 0, later: int = 0) -> None:
+        """Count what a call takes with its programs, before the first is planned. beside: bytes of arrays that it holds
+        beside them; later: bytes in all after them. The plan of a program says what all of it takes."""
+        self.engine.beside_bytes += beside
+        self.later = max(self.later, later)
+        self.engine.later_bytes = max(self.later, self.proof_bytes)
+
+    def reserve(self, *arrays: np.ndarray) -> None:
+        """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError."""
         self.engine.beside_bytes += sum(array.nbytes for array in arrays)
-        if planned:
-            return
         self._make_room()
         cap, held = self.engine.options.host_memory, self.engine.beside_bytes
         if cap is not None and held > cap:
@@ -150,13 +156,10 @@ class Session:
         """The store ID that means "no vertex"."""
         return self.store.layout.none
 
-    def run(
-        self, program: Any, max_supersteps: int | None = None, watch: Any = None, later: int = 0, **own: Any
-    ) -> RunOutcome:
-        """engine.run; its figures are added to the session's. later: bytes in all after the run, checked before it.
-        own: of gstream.options.stopping.Asked."""
+    def run(self, program: Any, max_supersteps: int | None = None, watch: Any = None, **own: Any) -> RunOutcome:
+        """engine.run; its figures are added to the session's. own: of gstream.options.stopping.Asked."""
         asked = replace(self.asked or Asked(type(program).__name__), **own)
-        self.engine.later_bytes = max(later, self.proof_bytes)
+        self.foresee()
         outcome = self.engine.run(program, max_supersteps, watch, asked)
         self.stats = outcome.stats.after(self.stats)
         return outcome
@@ -348,7 +351,7 @@ class Session:
     def prove(self, certificate: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         """certificate(self, *arguments) with its seconds; what it moves is not counted as the run's."""
         began = time.perf_counter()
-        self.proof_bytes = 0
+        self.proof_bytes = self.later = 0
         self.begin_again()
         self.engine.any_way = True  # a certificate's program may have to pull where the run pushed
         proof = certificate(self, *arguments)

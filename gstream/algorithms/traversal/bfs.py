@@ -58,9 +58,7 @@ def run_bfs(session: Session, source: Any, depth_limit: int | None = None, prede
     """
     program = program_of_bfs(session, source, depth_limit, predecessors)
     sources = session.store.lookup(program.source)
-    finds = predecessors or session.proof_bytes  # a certificate looks for predecessors that are not there
-    later = predecessor_bytes(session, BFS.value.dtype, weighted=False) if finds else 0
-    outcome = session.run(program, max_supersteps=depth_limit, later=later)
+    outcome = session.run(program, max_supersteps=depth_limit)
     columns = [distance_column(outcome.value, LDBC_NO_HOPS)]
     if predecessors:
         columns.append(predecessor_column(session, find_predecessors(session, outcome.value, sources, weighted=False)))
@@ -73,6 +71,8 @@ def program_of_bfs(session: Session, source: Any, depth_limit: int | None, prede
     ids = source_ids(source, "bfs")
     if depth_limit is not None and depth_limit < 0:
         raise UsageError(f"--depth-limit {depth_limit}: is negative; it counts edges from the source. Pass 0 or more.")
+    if predecessors or session.proof_bytes:  # a certificate looks for predecessors that are not there
+        session.foresee(later=predecessor_bytes(session, BFS.value.dtype, weighted=False))
     return BFS(source=ids)
 
 
@@ -99,7 +99,7 @@ def program_of_khop(session: Session, source: Any, radius: int, undirected: bool
     check_radius(radius)
     if undirected and session.meta.directed:
         raise UsageError("khop --undirected: has no plan on a directed store, as page kernels do it. Run it.")
-    return BFS(source=source_ids(source, "khop"))
+    return program_of_bfs(session, source_ids(source, "khop"), radius, predecessors=False)
 
 
 def distance_column(distance: np.ndarray, ldbc_missing: str) -> Column:

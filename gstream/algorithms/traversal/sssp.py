@@ -66,23 +66,14 @@ def run_sssp(
     if cutoff is not None and not cutoff >= 0:
         raise UsageError(f"--cutoff {cutoff}: must be at least 0; it is the weight of the longest paths. Leave it out.")
     sources = session.store.lookup(ids)
-    program = program_for(session.meta, float64)
-    above_bytes = predecessor_bytes(session, program.value.dtype, weighted=True)
-    later = above_bytes if predecessors or session.proof_bytes else 0  # a certificate looks for them, too
-    wide = SSSP64(source=ids)  # may follow float32 sums, and does in their certificate
-    follows = (wide,) if program is SSSP else ()
-    beside = held_bytes(session, program.value.dtype, looked_for=not predecessors)
-    check_run_memory(
-        session, program(source=ids), maybe=follows, later=later, later_maybe=above_bytes, proof=follows,
-        beside_proof=beside,
-    )  # fmt: skip
-    outcome = session.run(program(source=ids), later=later)
+    program = program_of_sssp(session, ids, float64, predecessors)
+    outcome = session.run(program)
     supersteps, distance, note = outcome.supersteps, outcome.value, ""
     above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
-    if program is SSSP and (why := float_sums.why_wider(session, distance, sources, above)):
+    if type(program) is SSSP and (why := float_sums.why_wider(session, distance, sources, above)):
         note = f"distances are summed in float64, as --float64 does: {why}"
         session.begin_again()
-        outcome = session.run(wide, later=later, kept=False)
+        outcome = session.run(SSSP64(source=ids), kept=False)
         supersteps, distance = supersteps + outcome.supersteps, outcome.value
         above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
     limit = limit_of(distance.dtype, cutoff)
@@ -109,10 +100,19 @@ def _digits_lost(distance: np.ndarray) -> str:
     return f"{show_things(lost, 'distance')} past 2^53 {verb} shown rounded, to 16 digits" if lost else ""
 
 
-def program_of_sssp(session: Session, source: Any, float64: bool, **options: Any) -> SSSP:
-    """The program of the first search. Raises UsageError (no source, no weights), InputError (a wrong weight)."""
+def program_of_sssp(session: Session, source: Any, float64: bool, predecessors: bool, **options: Any) -> SSSP:
+    """The program of the first search. Raises UsageError (no source, no weights), InputError (a wrong weight), CapError
+    as all that follows it would."""
     ids = source_ids(source, "sssp")
-    return program_for(session.meta, float64)(source=ids)
+    program = program_for(session.meta, float64)(source=ids)
+    dtype = program.value.dtype
+    above_bytes = predecessor_bytes(session, dtype, weighted=True)
+    if predecessors or session.proof_bytes:  # a certificate looks for them, too
+        session.foresee(later=above_bytes)
+    follows = (SSSP64(source=ids),) if type(program) is SSSP else ()  # it may, and does in the certificate
+    beside = held_bytes(session, dtype, looked_for=not predecessors)
+    check_run_memory(session, program, maybe=follows, later_maybe=above_bytes, proof=follows, beside_proof=beside)
+    return program
 
 
 def program_for(meta: Meta, float64: bool = False) -> type[SSSP]:
