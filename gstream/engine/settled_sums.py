@@ -100,6 +100,7 @@ class SettledSums:
         """The driver goes on, for twice as long as before."""
         for host in self._hosts:
             host.state.got[:] = self._run.code.identity
+        self._run.exchange.sent = False  # messages of vertices that changed last are old
         hand_over(self._hosts)
         self._inside, self._few, self._patience = False, 0, 2 * self._patience
 

@@ -56,7 +56,7 @@ Kernels (attributes of `code`; each returns the edges it looked at, or 0)
           settled (and of vertices without in-edges), sets remain_bits of what is open and has a list beyond its heads.
           remain_bits are written whole: no clearing needed inside [first, last).
     reopen(value, value_first, open_bits, first, last, ints, floats, counter)     # open_bits anew; first multiple of 64
-    apply(value, value_first, got, got_first, degree, in_degree, own, next_bits, partials, first, last,
+    apply(value, value_first, got, got_first, degree, in_degree, own, next_bits, partials, msg, first, last,
           ints, floats, counter)
           not in_place only; writes value, next_bits (new != before), partials and resets got to the identity.
           first is a multiple of BLOCK.

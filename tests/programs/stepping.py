@@ -104,7 +104,7 @@ class Run(Loop):
                 arguments = (self.value, 0, self.graph.out.degree, self.msg, 0, 0, n)
                 self.launch(code.message, *arguments, *self.context, COUNTER)
             self.pull(dst)
-        blocks = (self.partials, 0, n, *self.context, COUNTER)
+        blocks = (self.partials, self.msg[:0], 0, n, *self.context, COUNTER)
         if not code.in_place:
             self.launch(code.apply, self.value, 0, self.got, 0, *self.vertex_arguments(), self.next, *blocks)
 

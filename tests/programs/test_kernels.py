@@ -199,7 +199,7 @@ def test_chunks_write_only_inside(way):
             fold(pages.words, parts, carry, dst, first)
     assert (guarded[:10] == 77).all() and (guarded[-10:] == 77).all()
     got = guarded[10:-10].copy()
-    blocks = (run.partials, 0, n, *run.context, np.zeros(1, np.int64))
+    blocks = (run.partials, run.msg[:0], 0, n, *run.context, np.zeros(1, np.int64))
     code.apply(run.value, 0, got, 0, *run.vertex_arguments(), run.next, *blocks)
     np.testing.assert_allclose(run.value, whole.value, rtol=1e-6)
     assert not got.any()  # apply puts got back to the identity

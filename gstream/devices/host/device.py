@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gstream.devices.host.memory_device import MemoryDevice
+from gstream.devices.host.memory_device import MemoryDevice, MemoryExchange
 from gstream.devices.host.threads import Workers
 from gstream.devices.host.vertex_state import records_of
+from gstream.devices.job import Range
 from gstream.hostcode.parts import EDGES_A_PART, make_parts
 from gstream.paging.page_source import Batch
 from gstream.telemetry.trace import Trace
@@ -24,9 +26,22 @@ EDGES_A_VISIT = 32  # edges that take the time of finding a list
 WHOLE_LIST = 1 << 62  # a kernel may need to know what stands before a neighbour in its list
 
 
+class HostExchange(MemoryExchange):
+    """Cores that are alone send as they apply: that saves a pass over the vertices."""
+
+    def __init__(self, devices: Sequence[MemoryDevice]) -> None:
+        super().__init__(devices)
+        self.sends = len(devices) == 1
+
+    def attach(self, slices: Sequence[Range] | None, sends: bool) -> None:
+        super().attach(slices, sends)
+        self.devices[0].state.sends = sends
+
+
 class HostDevice(MemoryDevice):
     """`threads` cores of this machine. Several such devices share the machine and its pages, but no attributes."""
 
+    exchange = HostExchange
     in_place = True
 
     def __init__(self, name: str, threads: int, trace: Trace | None = None) -> None:

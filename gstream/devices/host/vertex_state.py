@@ -65,6 +65,7 @@ class VertexState(Vertices):
         self.got = np.full(0 if code.in_place else room, code.identity, dtype=code.got_dtype)
         self.partial_sums = np.zeros((-(-job.vertices // BLOCK), len(code.totals)), dtype=np.float64)
         self.source = self._new_source()
+        self.sends, self.no_messages = False, np.empty(0, message_dtype(code))  # `apply` writes messages to source
         self.attribute_bytes = 0
         self.hubs: list[tuple[np.ndarray, np.ndarray]] = []
         self._own_degrees = copies and bool(whole_degrees(code, job.plan.source_copy))
@@ -219,7 +220,8 @@ class VertexState(Vertices):
         code = self.code
         self._run(
             code.apply, self.value, self.chunk[0], self.got, self.chunk[0], self.degree, self.in_degree, self.own,
-            self.next, self.partial_sums, *part, code.ints, code.floats, self.counter, claims=blocks_of(part),
+            self.next, self.partial_sums, self.source if self.sends else self.no_messages, *part, code.ints,
+            code.floats, self.counter, claims=blocks_of(part),
         )  # fmt: skip
 
     def gather(self, parts: Sequence[Range], peers: Sequence[VertexState], values: bool) -> None:

@@ -15,6 +15,7 @@ from gstream.hostcode.templates.methods import (
     IDENTITY,
     NO_GOT,
     NO_TOTALS,
+    PREMADE,
     add_totals,
     apply,
     changed,
@@ -78,11 +79,13 @@ def message_kernel(value, value_first, degree, msg, msg_first, first, last, ints
 
 @kernel
 def apply_kernel(
-    value, value_first, got, got_first, degree, in_degree, own, next_bits, partials, first, last, ints, floats, counter
-):
-    """value[first:last] by `apply`; next_bits of those that changed; got is put back to the identity."""
+    value, value_first, got, got_first, degree, in_degree, own, next_bits, partials, msg, first, last, ints, floats,
+    counter,
+):  # fmt: skip
+    """value[first:last] by `apply`; next_bits of those that changed; got is put back to the identity. msg: of all
+    vertices, what they send next; of none: nobody asks."""
     ctx = context(ints, floats)
-    origin, got_origin, stop, one = u64(value_first), u64(got_first), u64(last), u64(1)
+    origin, got_origin, stop, one, sends = u64(value_first), u64(got_first), u64(last), u64(1), len(msg) > 0
     while True:
         begin = u64(first) + u64(atomic_add(counter, 0, 1)) * u64(BLOCK)
         if begin >= stop:
@@ -98,6 +101,8 @@ def apply_kernel(
                 new = apply(i64(v), before, out, into, got[v - got_origin], own, at, ctx)
                 got[v - got_origin] = NO_GOT
                 value[at] = new
+                if PREMADE and sends:
+                    msg[v] = send(i64(v), new, out, 0, ctx)
                 if changed(new, before):
                     word |= one << (v & u64(63))
                 sums = add_totals(sums, i64(v), new, before, out, into, own, at, ctx)
