@@ -25,8 +25,8 @@ Where = Callable[[int], str]  # what stands ahead of a message about the ID of t
 BLOCK_IDS = BLOCK_BYTES // 8  # IDs a step of the search: one checked block of int64
 SEARCHED = 1 << 20  # store IDs that are in memory at once while one is looked for
 FEW_SHIFT = 6  # up to 1/64 of a block's names are searched for one by one
-UNREADABLE = (GstreamError, OSError, ValueError, IndexError)  # what is damaged, or closed
-MANY = 1 << 16  # from here on whole arrays are gathered from, not single elements
+UNREADABLE = (GstreamError, OSError, ValueError, IndexError)  # of damaged or closed files
+MANY = 1 << 16  # from so many IDs on the whole array is read, not single elements
 
 
 def nowhere(index: int) -> str:
@@ -44,7 +44,7 @@ class UserIds:
         self._block: tuple[tuple[int, int], _Names] | None = None  # the block of names looked into last
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is made again when it is asked for."""
+        """Without the inverse and the block, which are made again when needed."""
         return {**vars(self), "_inverse": None, "_block": None}
 
     def user_ids(self, first: int, last: int) -> Any:
@@ -82,7 +82,7 @@ class UserIds:
     def names(self, store_ids: Sequence[int], search: bool = False) -> list[str]:
         """The user's IDs of store IDs, for messages about damage: "" for those that can't be read.
 
-        Of a reordered store "", too, unless its inverse is there or `search` allows to read vertices/store_of, once.
+        Of a reordered store also "", unless the inverse is in memory or `search` allows to read vertices/store_of.
         """
         try:
             natural = np.array(store_ids, np.int64)
@@ -127,8 +127,8 @@ class UserIds:
     ) -> np.ndarray:
         """Store IDs (u8[n]) of the user's IDs, given as integers or strings (numbers in strings are converted).
 
-        An integer array is translated without a Python loop. Raises `error` naming the first ID that is not a
-        vertex; `what` is the word for it in the message, and `where` of its index stands ahead (a file and a line).
+        An integer array is translated without a Python loop. Raises `error` for the first ID that is not a vertex:
+        the message begins with `where` of its index (a file and a line) and calls it `what`.
         """
         meta = self._meta
         wanted: Any
@@ -239,17 +239,14 @@ class UserIds:
         return array
 
     def _string_block(self, first: int, last: int) -> _Names:
-        block = self._block  # another thread may put another one there
+        block = self._block  # another thread may replace it
         if block is None or block[0] != (first, last):
             block = self._block = ((first, last), _Names(self._strings(first, last)))
         return block[1]
 
 
 class _Names:
-    """A pyarrow array of names as a sequence of Python's strings, made when asked for.
-
-    Their order by code point is the order of their UTF-8 bytes.
-    """
+    """A pyarrow array of names as a sequence of Python's strings: code points order them as UTF-8 bytes do."""
 
     def __init__(self, array: Any):
         self._array = array

@@ -124,7 +124,7 @@ class Buffers:
 
 
 def touch(array: np.ndarray) -> None:
-    """Make the system give an array's memory, as it is; several threads, without the GIL."""
+    """Touch every page of an array, so that the system backs it with memory; several threads, without the GIL."""
     flat = array.reshape(-1).view(np.uint8)
     pieces = [flat[low : low + TOUCHED_AT_ONCE : mmap.PAGESIZE] for low in range(0, len(flat), TOUCHED_AT_ONCE)]
     with ThreadPoolExecutor(min(8, usable_cores())) as threads:

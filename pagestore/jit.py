@@ -1,13 +1,13 @@
-"""How functions are compiled: by Numba, at their first call, their machine code kept on disk.
+"""How functions are compiled: by Numba, at their first call, with their machine code kept on disk.
 
-Numba numbers the files of machine code that a function has, one for the types of each call, and writes its index of
-them first. Two processes that compile for different types at once may take the same number: from then on, for good,
-one gets the other's machine code, as it does where a process is killed between index and file. Here a file's name says
-whose it is, and the index comes last.
+Numba numbers the files of a function's machine code, one for the types of each call, and writes its index of them
+first. Two processes that compile for different types at once may take the same number: from then on one gets the
+other's machine code. The same happens where a process is killed between index and file. Here a file's name says whose
+it is, and the index comes last.
 
-Numba also takes machine code for fresh while the function's own file is the same, though it holds what the function
-calls and reads from other files, which an update may change. Here it is fresh while all of that is, but for what is
-reached by a module's name and a dot.
+Numba also trusts machine code while the function's own source file is unchanged. But the machine code includes called
+functions and constants of other files, which an update may change. Here it is trusted while all of these are unchanged,
+except those reached by a module's name and a dot.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ STAMPING = fork_waits_for(RLock())
 
 
 class CacheFile(IndexDataCacheFile):
-    """The files of one function's machine code, safe with any number of writers. stamp: tells what it was made from."""
+    """The files of one function's machine code, safe with any number of writers. stamp: identifies its source."""
 
     def __init__(self, folder: str, base: str, stamp: Callable[[], str]) -> None:
         super().__init__(folder, base, None)
         self._stamp = stamp
-        del self._source_stamp  # found at the first call: by then all is defined that the function names
+        del self._source_stamp  # found at the first call: by then all names of the function are defined
 
     @cached_property
     def _source_stamp(self) -> str:
@@ -60,7 +60,7 @@ class CacheFile(IndexDataCacheFile):
                 os.unlink(os.path.join(self._cache_path, outdated))
 
     def _named(self) -> set[str]:
-        """Files that the index names, whatever they were made from."""
+        """Files that the index names, outdated ones too."""
         with suppress(Exception), open(self._index_path, "rb") as file:  # absent, cut or another Numba's
             pickle.load(file)
             return set(pickle.loads(file.read())[1].values())
@@ -68,8 +68,7 @@ class CacheFile(IndexDataCacheFile):
 
 
 def compiled(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """numba.njit without the GIL, with these options; compiled anew in each process where no folder can be written
-    (a read-only installation, no home)."""
+    """numba.njit without the GIL, with these options; compiled anew in each process where no folder is writable."""
     if function is None:
         return partial(compiled, **options)
     try:
@@ -83,10 +82,10 @@ def compiled(function: Callable[..., Any] | None = None, /, **options: Any) -> A
 
 
 def stamp_of(made: Any) -> str:
-    """Another text where anything is another that the machine code of `made` holds: a function, compiled or not.
+    """A text that changes with anything the machine code of the function `made` includes; "" for no function.
 
-    What stands for functions is their bytecode, as this process has it and is to compile it: a file may be another by
-    now. "": no function. Of functions that call each other in a circle it depends on which is asked for first.
+    Functions are identified by their bytecode in this process: their files may have changed meanwhile. Of functions
+    that call each other in a circle the text depends on the one that is asked for first.
     """
     function = getattr(made, "py_func", None) or getattr(made, "_defn", made)  # of Numba's intrinsics
     if not isinstance(function, FunctionType):
@@ -112,7 +111,7 @@ def _stamp_anew(made: Any, function: FunctionType) -> str:
 
 
 def _parts(value: Any) -> list[str]:
-    """What stands for a value that compiled code names."""
+    """Texts that identify a value that compiled code names."""
     if isinstance(value, tuple | frozenset):
         values = sorted(value, key=repr) if isinstance(value, frozenset) else value
         return [f"{len(value)} of", *(part for one in values for part in _parts(one))]

@@ -2,10 +2,9 @@
 
     {"crc32":"9c3f01ab","format":"gstream page store","version":1,"checksums":{...},"graph":{...}}
 
-followed by spaces. Version 2 says that some pages are column pages, and has the fields that tell of them; all other
-stores are of version 1, byte for byte as before there were columns. The CRC covers all 65,536 bytes with its own 8
-digits read as zeros. `checksums` maps each dataset of /checksums to the CRC of its bytes, so every chain of CRCs ends
-here. A dataset, because attributes end at 64 KB.
+followed by spaces. Version 2 has column pages and the fields about them; all other stores are of version 1. The CRC
+covers all 65,536 bytes with its own 8 digits read as zeros. `checksums` maps each dataset of /checksums to the CRC of
+its bytes, so every chain of CRCs ends here. It is a dataset, because attributes end at 64 KB.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ REBUILD = "The store is damaged or was not written by gstream; convert the graph
 
 
 def scrub_first(path: str) -> str:
-    """What to do about damage that leaves the store at `path` open, ahead of REBUILD."""
+    """The remedy before REBUILD, for damage with which the store at `path` can still be opened."""
     return f"`gstream verify {path}` lists all that is damaged. "
 
 
@@ -177,7 +176,7 @@ def _parsed(data: bytes) -> Any:
 
 
 def _refuse_version(document: Any, where: str) -> None:
-    """Raise StoreError for a description that says it is of another version, whatever else that has changed."""
+    """Raise StoreError for a description of another version, whatever its other fields are."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         return
     version = document.get("version")

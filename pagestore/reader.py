@@ -20,7 +20,7 @@ from pagestore.meta import REBUILD, scrub_first
 
 @dataclass(frozen=True, eq=False)
 class PageSet:
-    """Where the pages of one topology lie and what is said of them.
+    """Where the pages of one topology lie, and its directory.
 
     directory: DIRECTORY[pages], CRC and structure checked. pages_offset, weights_offset: file bytes at which page 0
     starts (0 when there are no pages or weights). weight_dtype, weight_page_bytes: None and 0 without weights.
@@ -55,12 +55,12 @@ class PageSet:
     def name_page(self, number: int, search: bool = False) -> str:
         """How messages name a page: topology, number, vertices by store IDs, and by the user's where they differ.
 
-        search: look for the user's IDs in a reordered store, too, which takes as long as it takes to read an array.
+        search: also in a reordered store, where finding the user's IDs means to read an array.
         """
         return self.name_pages([number], search)[0]
 
     def name_pages(self, numbers: list[int], search: bool = False) -> list[str]:
-        """The same of several pages: a search reads the array once."""
+        """The same for several pages: a search reads the array once."""
         rows = self.directory[numbers]
         first = self._user_ids(rows["first_vertex"].tolist() + rows["last_vertex"].tolist(), search)
         last = first[len(numbers) :]

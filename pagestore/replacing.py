@@ -2,10 +2,10 @@
 
     .NAME.TOKEN.partial (new, locked) --write, fsync--> rename to NAME --> fsync of the folder
 
-Each writer has a partial file of its own, so two that write one name never mix: the last to end has replaced the other.
-It holds an exclusive `flock` on the file, which the kernel drops on any death: a partial file without a lock is what a
-killed process left, and goes as soon as NAME is written again. File systems without locks keep such files. (A store is
-written as NAME.partial, which its conversion's lock guards and --resume goes on from: pagestore/writer.py.)
+Each writer has a partial file of its own, so two writers of one name never mix: the one that ends last replaces the
+file. Each writer locks its file (`flock`), and the kernel drops the lock on any death: a partial file without a lock is
+a killed process's, and is removed when NAME is written again. File systems without locks keep such files. (A store is
+written as NAME.partial, which its conversion's lock guards and --resume continues: pagestore/writer.py.)
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import IO
 from pagestore.errors import UsageError
 from pagestore.faults import NO_LOCKS, disk_error
 
-ATTEMPTS = 100  # others may take a partial file for a leftover between its making and its lock
+ATTEMPTS = 100  # another process may remove a partial file as a leftover before it is locked
 TOKEN_BYTES = 8
 
 
 def refuse_replacing(path: Path, force: bool) -> None:
-    """UsageError when something is at `path`: a file without `force`, or what is no file."""
+    """UsageError when `path` exists: a file without `force`, or anything that is no file."""
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         what = "a folder" if path.is_dir() else "a device or a pipe, which a rename would replace"
         raise UsageError(f"{path}: is {what}. Name a file.")
@@ -40,8 +40,8 @@ def refuse_replacing(path: Path, force: bool) -> None:
 def replacing(path: str | os.PathLike) -> Iterator[IO[bytes]]:
     """A binary stream that becomes the file at `path` when the block ends well, and nothing when it fails.
 
-    What writes by a name may write to `stream.name`. Raises UsageError for what is no file, and UsageError or
-    ResourceError for any OSError of the block's or of its own.
+    Libraries that write by a name may write to `stream.name`. Raises UsageError if the target is no file, and
+    UsageError or ResourceError for any OSError, also of the block.
     """
     target = Path(path)
     refuse_replacing(target, force=True)
@@ -74,7 +74,7 @@ def remove_leftovers(path: str | os.PathLike) -> None:
 
 
 def sync_folder(folder: str | os.PathLike) -> None:
-    """Else a power cut may take back what was made or renamed in it; not everybody may, or can, sync a folder."""
+    """Make new and renamed files in a folder survive a power cut, where the system allows to sync a folder."""
     try:
         file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -31,7 +31,7 @@ def open_store(path: str | os.PathLike) -> Store:
 class Store:
     """A store opened for reading; use it as a context manager or call `close`. Threads may share it.
 
-    Pickled, it is what it says of itself and where it lies: a copy opens the file when it reads from it. So do results.
+    Pickled, it is its description and its place: a copy opens the file when it reads from it. So do results.
     path: as given. meta: Meta. layout: PageLayout. Vertices inside are store IDs 0..V-1; see pagestore/ids.py.
     """
 
@@ -65,9 +65,9 @@ class Store:
         self.file.close()
 
     def let_go(self) -> None:
-        """Close the file until something is read from it again, which opens it for as long as that takes.
+        """Close the file until the next read, which opens it for as long as it takes.
 
-        IDs of up to CACHED_BLOCKS MiB an array are kept, so that results of small graphs need no file.
+        ID arrays of up to CACHED_BLOCKS MiB stay in memory, so that results of small graphs need no file.
         """
         self._keep_ids()
         self.file.let_go()
@@ -84,7 +84,7 @@ class Store:
         return self
 
     def _keep_ids(self) -> None:
-        with suppress(GstreamError, OSError, ValueError):  # what can't be read says so when it is asked for
+        with suppress(GstreamError, OSError, ValueError):  # an unreadable array says so at its next read
             for name in ID_ARRAYS & self._arrays.keys():
                 self._arrays[name].keep()
 
@@ -126,13 +126,13 @@ class Store:
         return self._ids.natural_of(store_ids)
 
     def natural_ids(self, first: int = 0, last: int | None = None) -> np.ndarray:
-        """Natural indices (u4 or u8[n]) of store IDs [first, last); reordered stores hold the inverse from then on."""
+        """Natural indices (u4 or u8[n]) of store IDs [first, last); of reordered stores the inverse stays in memory."""
         return self._ids.natural_ids(first, self.meta.vertices if last is None else last)
 
     def lookup(
         self, ids: Sequence[Any], what: str = "source", error: type[GstreamError] = UsageError, where: Where = nowhere
     ) -> np.ndarray:
-        """Store IDs (u8[n]) of user IDs. Raises `error` for one that is not a vertex; where(its index) stands ahead."""
+        """Store IDs (u8[n]) of user IDs. Raises `error` for one that is no vertex, beginning with where(its index)."""
         return self._ids.lookup(ids, what, error, where)
 
     def array(self, name: str) -> CheckedArray:

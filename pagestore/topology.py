@@ -41,7 +41,7 @@ class Topology(PageSet):
     def heads(self, first: int = 0, last: int | None = None, check: bool = True) -> np.ndarray:
         """First 4 neighbours of vertices [first, last), id[n, 4], missing ones `layout.none`; CRC checked.
 
-        check: that they are vertices, too. Raises UsageError when the store was written without heads, StoreError.
+        check: whether they are vertices. Raises UsageError when the store was written without heads, StoreError.
         """
         if self._heads is None:
             raise UsageError(f"{self.path}: has no heads. Convert the graph again.")

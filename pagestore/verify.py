@@ -56,7 +56,7 @@ class VerifyReport:
             self.problems.append(problem)
 
     def add_pages(self, topology: Topology, problems: list[tuple[int, str]]) -> None:
-        """The same for pages and what each of them does wrong; those that are listed name the user's vertices."""
+        """The same for pages and what is wrong with each; listed ones name the user's vertices."""
         listed = problems[: MOST_PROBLEMS - len(self.problems)]
         names = topology.name_pages([number for number, _ in listed], search=True) if listed else []
         for name, (_, what) in zip(names, listed, strict=True):
@@ -130,7 +130,7 @@ def _check_topology(
 
 
 def _check_joints(topology: Topology, ends: dict[int, tuple[int, int]]) -> Iterator[tuple[int, str]]:
-    """A hub's list ascends from one of its pages to the next: those that don't, and what is wrong."""
+    """Pages of hubs whose list does not ascend from the page before, and a message."""
     vertices = topology.directory["first_vertex"]
     for number in sorted(ends):
         if number - 1 in ends and vertices[number - 1] == vertices[number] and ends[number][0] < ends[number - 1][1]:

@@ -22,9 +22,9 @@ WINDOW_ROWS = BLOCK_BYTES // 8  # rows of an array fetched at once: bounds memor
 
 @dataclass
 class RunResult:
-    """What one run of pages says: its problems and what neighbouring runs need to know.
+    """The problems of one run of pages, and facts for its neighbours.
 
-    `problems`: pages, and what each of them does wrong. `unread`: lines on what could not be read, once each.
+    `problems`: pages, and what is wrong with each. `unread`: lines about failed reads, once each.
     `forward`, `backward`: mixes of its edges as (first, second) and as (second, first), modulo 2^64. `ends`: number
     of a large page -> its first and last neighbour. `padding_words`: of the groups of its column pages.
     """

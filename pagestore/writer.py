@@ -33,8 +33,8 @@ _FIXED = ("uuid", "vertices", "edges", "directed", "weighted", "page_bytes", "id
 class StoreWriter:
     """One store being written. `write_pages` and `write_array` may be called from many threads at once.
 
-    meta: what is known of the graph; counts that come late may be replaced at `finish`. plans: one PagePlan for each
-    of `meta.topologies`. names_bytes: length of all names in UTF-8 when `meta.id_kind` is "strings".
+    meta: the graph's facts; counts that come late may be replaced at `finish`. plans: one PagePlan for each of
+    `meta.topologies`. names_bytes: length of all names in UTF-8 when `meta.id_kind` is "strings".
     Raises ResourceError when the disk is full, UsageError when another process is writing the store.
     """
 
@@ -78,7 +78,7 @@ class StoreWriter:
         self._put(name, first, np.ascontiguousarray(rows, dtype))
 
     def finish(self, meta: Meta | None = None) -> None:
-        """Write checksums and /meta, fsync, rename to the final name. `meta` replaces what was not known before."""
+        """Write checksums and /meta, fsync, rename to the final name. `meta` replaces counts that came late."""
         meta = meta or self.meta
         if any(getattr(meta, name) != getattr(self.meta, name) for name in (*_FIXED, "columns", "padding_words")):
             raise ValueError("a fixed field of the description changed after the file was laid out")
@@ -101,13 +101,13 @@ class StoreWriter:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file; what was written stays in NAME.partial."""
+        """Close the file; NAME.partial stays."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
     def abort(self) -> None:
-        """Close and remove NAME.partial, if it has not become NAME: what failed may be the sync after the rename."""
+        """Close and remove NAME.partial, unless it has become NAME: the sync after the rename may have failed."""
         if self._fd >= 0:
             with suppress(FileNotFoundError):
                 os.unlink(self.partial)
@@ -133,7 +133,7 @@ class StoreWriter:
             raise disk_error(error, self.partial) from error
 
     def _locked(self) -> int:
-        """Descriptor of the partial file, new or a killed process's, with an exclusive lock that ends with this one."""
+        """Descriptor of the partial file, new or left by a killed process, with an exclusive lock."""
         try:
             fd = os.open(self.partial, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
@@ -167,7 +167,7 @@ class StoreWriter:
 
 
 def column_facts(plans: dict[str, PagePlan]) -> dict[str, Any]:
-    """The fields of Meta that tell of column pages: none, where no page of the plans is one."""
+    """The fields of Meta about column pages."""
     columns = max((int(plan.directory["layout"].max(initial=ROW)) for plan in plans.values()), default=ROW)
     if columns == ROW:
         return {"columns": 1, "padding_words": {}}

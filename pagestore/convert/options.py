@@ -121,7 +121,7 @@ class Report:
     directed: bool = True
     weighted: bool = False
     weight_dtype: str | None = None
-    weights_rounded: int = 0  # integer weights that float32 can't hold exactly (all past 2^53: see survey.py)
+    weights_rounded: int = 0  # integer weights that float32 can't hold exactly (all past 2^53: see scan.py)
     self_loops: int = 0  # in the store
     duplicates: int = 0  # edges that repeat an earlier one: kept, unless dropped_duplicates says so
     dropped_self_loops: int = 0

@@ -150,7 +150,7 @@ def sort_keys(keys, weights, other_keys, other_weights, count, bits):
 
 
 class Scratch:
-    """A thread's sort buffers: two of keys and two of weights (weights.py's codes), grown to the largest bucket met."""
+    """A thread's sort buffers: two of keys and two of weights (emit.py's codes), grown to the largest bucket met."""
 
     def __init__(self, weight_dtype: np.dtype | None):
         self.weight_dtype = weight_dtype

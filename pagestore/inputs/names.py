@@ -2,7 +2,7 @@
 
     chunks of names --hash--> edges (hash, hash, weight) on disk
           names not seen lately --by ranges--> name parts --sort, drop equals--> names file, (hash, rank) pairs
-    edges --hash to rank--> edge file        in memory when the ranks fit, else by ranges of hashes (dictionary_parts)
+    edges --hash to rank--> edge file        in memory when the ranks fit, else by ranges of hashes (dictionary)
 
 Names are sorted and told apart by all their bytes. Hashes carry the ranks: two names with one 64-bit hash are noticed
 and another seed is taken. Only the list of names seen lately trusts two hashes, 128 bits.
