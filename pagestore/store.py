@@ -35,11 +35,14 @@ class Store:
     path: as given. meta: Meta. layout: PageLayout. Vertices inside are store IDs 0..V-1; see pagestore/ids.py.
     """
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, file: StoreFile | None = None, extents: dict[str, Extent] | None = None):
+        """file, extents: of a store that has no name on disk (pagestore/inmemory.py); None: open `path`."""
         self.path = path
-        file, self._extents = hdf5.open_located(path)
-        self.file = StoreFile(path, file, self._extents["meta"].offset if "meta" in self._extents else 0)
-        self.file_bytes = os.fstat(file.fileno()).st_size
+        if file is None or extents is None:
+            opened, extents = hdf5.open_located(path)
+            file = StoreFile(path, opened, extents["meta"].offset if "meta" in extents else 0)
+        self.file, self._extents = file, extents
+        self.file_bytes = os.fstat(file.opened().fileno()).st_size
         try:
             self.meta, checksums = self._read_meta()
             self.layout = PageLayout(self.meta.page_bytes, self.meta.id_bytes)

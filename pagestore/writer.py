@@ -48,9 +48,7 @@ class StoreWriter:
         if column_facts(plans) != {"columns": meta.columns, "padding_words": meta.padding_words}:
             raise ValueError("the description and the plans disagree about column pages")
         self._written = {name: np.zeros(plan.pages, bool) for name, plan in plans.items()}
-        self._fd = self._locked()
-        self._create()
-        self._extents = hdf5.locate(self.partial)
+        self._fd, self._extents = self._begin()
         for name, rows in self.directories.items():
             self.write_array(f"topology/{name}/directory", 0, rows)
 
@@ -92,12 +90,7 @@ class StoreWriter:
                 self._put(checksum_name(name), 0, crcs)
                 checksums[name] = crc32(crcs.tobytes())
         self._put("meta", 0, np.frombuffer(encode_meta(meta, checksums), np.uint8))
-        try:
-            os.fsync(self._fd)
-            os.replace(self.partial, self.path)
-            sync_folder(os.path.dirname(os.path.abspath(self.path)))
-        except OSError as error:
-            raise disk_error(error, self.path) from error
+        self._publish()
         self.close()
 
     def close(self) -> None:
@@ -119,7 +112,22 @@ class StoreWriter:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _create(self) -> None:
+    def _begin(self) -> tuple[int, dict[str, hdf5.Extent]]:
+        """The partial file's descriptor, locked, and where each dataset lies in it."""
+        fd = self._locked()
+        self._create(fd)
+        return fd, hdf5.locate(self.partial)
+
+    def _publish(self) -> None:
+        """The partial file takes the store's name, for good."""
+        try:
+            os.fsync(self._fd)
+            os.replace(self.partial, self.path)
+            sync_folder(os.path.dirname(os.path.abspath(self.path)))
+        except OSError as error:
+            raise disk_error(error, self.path) from error
+
+    def _create(self, fd: int) -> None:
         meta = self.meta
         attributes = {"format": FORMAT, "version": meta.version, **{name: getattr(meta, name) for name in _FIXED}}
         try:
@@ -127,7 +135,7 @@ class StoreWriter:
         except (OSError, RuntimeError, ValueError) as error:  # h5py raises any of them where a disk is full or fails
             with suppress(OSError):
                 os.unlink(self.partial)  # half a file: nobody can go on from it
-            self.close()
+            os.close(fd)
             if not isinstance(error, OSError) and not number_of(error):
                 raise
             raise disk_error(error, self.partial) from error

@@ -67,10 +67,12 @@ def run_crew(threads: int, items: Iterator[Any], work: Callable[[int, Any], None
             errors.append(error)
             ended.set()
 
-    crew = [threading.Thread(target=body, args=(number,), daemon=True) for number in range(threads)]
+    crew = [threading.Thread(target=body, args=(number,), daemon=True) for number in range(threads) if threads > 1]
     try:
         for thread in crew:
             thread.start()
+        if not crew:  # one alone is the caller's: to start a thread takes as long as a tiny graph
+            body(0)
         for thread in crew:
             thread.join()
     except BaseException:

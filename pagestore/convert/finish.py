@@ -165,6 +165,18 @@ class Job:
         self.topologies = names if self.directed else ("out",)
         self.report = Report(path=str(path), directed=self.directed, weighted=self.weighted)
 
+    def new_writer(self, meta: Meta, plans: dict[str, PagePlan], names_bytes: int) -> StoreWriter:
+        """What writes the store."""
+        return StoreWriter(str(self.path), meta, plans, names_bytes)
+
+    def check_space(self, store_size: int, work_size: int, kept: int) -> None:
+        """Raise ResourceError when a disk lacks room."""
+        check_space(self.path, store_size, self.work.path, work_size, kept)
+
+    def written_bytes(self) -> int:
+        """Of the store that is in place."""
+        return self.path.stat().st_size
+
 
 def describe(
     job: Job, first: SortedEdges, edges: dict[str, SortedEdges], plans: dict[str, PagePlan],
@@ -220,10 +232,10 @@ def write_store(
     meta = describe(job, first, edges, plans, degrees)
     identity = job.identity
     names_bytes = len(identity.names.data) if identity.kind == "strings" else 0
-    writer = StoreWriter(str(job.path), meta, plans, names_bytes)
+    writer = job.new_writer(meta, plans, names_bytes)
     try:
         size = sum(int(np.prod(shape, dtype=object)) * dtype.itemsize for dtype, shape in writer.datasets.values())
-        check_space(job.path, size, job.work.path, 0, 0)
+        job.check_space(size, 0, 0)
         pack_topologies(edges, plans, writer, job.budget.range_edges, job.threads, job.hook)
         write_vector(writer, "vertices/out_degree", degrees["out"])
         if job.directed:
@@ -245,7 +257,7 @@ def _tell(job: Job, meta: Meta, plans: dict[str, PagePlan], edges: dict[str, Sor
     for name in ("vertices", "weight_dtype", "self_loops", "duplicates", "dropped_duplicates", "page_bytes", "id_bytes",
                  "uuid"):  # fmt: skip
         setattr(report, name, getattr(meta, name))
-    report.input_edges, report.store_bytes = job.tally.edges, job.path.stat().st_size
+    report.input_edges, report.store_bytes = job.tally.edges, job.written_bytes()
     report.out_edges, report.in_edges = (edges[name].edges if name in edges else 0 for name in ("out", "in"))
     report.weights_rounded = job.tally.inexact_weights if meta.weight_dtype == "f4" else 0
     report.skipped_lines, report.comment_lines = skipped.count, skipped.comments

@@ -24,7 +24,7 @@ import numpy as np
 
 from pagestore.convert.buckets import BOTH, IN, OUT, Buckets
 from pagestore.convert.edgefile import SpillLog
-from pagestore.convert.estimate import Budget, check_space, store_bytes, work_bytes
+from pagestore.convert.estimate import Budget, store_bytes, work_bytes
 from pagestore.convert.finish import Job, write_store
 from pagestore.convert.identity import check_range, found_identity, given_identity, restore_scan, save_scan
 from pagestore.convert.options import ConvertOptions, ProgressHook, Report
@@ -56,22 +56,33 @@ def convert(
     with `options.resume` an interrupted conversion keeps them, as a killed one does.
     """
     with np.errstate(all="ignore"):  # what the caller set with numpy.seterr is for arithmetic of its own
-        job = _Conversion(source, Path(path), options or ConvertOptions(), progress)
+        job = Conversion(source, Path(path), options or ConvertOptions(), progress)
         with returning_freed_memory():
             return job.run()
 
 
-class _Conversion(Job):
+class Conversion(Job):
+    """The steps from a source to a store at `path`; `pagestore.inmemory` has one without a file."""
+
     def __init__(self, source: Any, path: Path, options: ConvertOptions, hook: ProgressHook | None):
         super().__init__(source, path, options, hook)
+        self.check_target()
+        self.direction = BOTH if not self.directed else IN if self.topologies == ("in",) else OUT
+        self.open: list[Any] = []  # closed at the end, whatever happens
+
+    def check_target(self) -> None:
+        """Raise UsageError where no store, or no temporary file, can be written."""
+        path, options = self.path, self.options
         if not path.absolute().parent.is_dir():
             raise UsageError(f"{path.parent}: no such folder. Make it, or write the store elsewhere.")
         if path.is_dir():
             raise UsageError(f"{path}: is a folder; a store is one file. Name a file.")
         if options.workdir is not None and not options.workdir.is_dir():
             raise UsageError(f"--workdir {options.workdir}: no such folder. Make it first.")
-        self.direction = BOTH if not self.directed else IN if self.topologies == ("in",) else OUT
-        self.open: list[Any] = []  # closed at the end, whatever happens
+
+    def work_folder(self) -> WorkFolder:
+        """Where temporary files go."""
+        return WorkFolder(self.path, self.options.workdir, self.options.resume)
 
     def run(self) -> Report:
         """All steps, one process at a time for a store (WorkFolder)."""
@@ -80,7 +91,7 @@ class _Conversion(Job):
         allow_many_files()
         fingerprint = {"source": self.source.fingerprint, "options": self.options.lasting()}
         resume = self.options.resume and fingerprint["source"] is not None
-        self.work = WorkFolder(self.path, self.options.workdir, self.options.resume)
+        self.work = self.work_folder()
         keep = False
         try:
             self.work.open(resume, fingerprint)
@@ -244,7 +255,7 @@ class _Conversion(Job):
             if spill is not None or not isinstance(self.edges_from, SpillLog):
                 save_scan(self.work, tally, identity, spill.segments if spill else None, self.compacted)
         if not self.work.resumed:
-            check_space(self.path, size, self.work.path, self.work_size, self.work_kept)
+            self.check_space(size, self.work_size, self.work_kept)
 
     def _shuffle(self, name: str, source: Any, counts: Tally, total: int, direction: int) -> SortedEdges:
         """Partition and sort the source's edges (user IDs in the first shuffle, dense ones later)."""
@@ -264,7 +275,8 @@ class _Conversion(Job):
             buckets = plan_buckets(
                 near[:bins], counts.shift, ids, identity.vertices, direction, aim, budget.bucket_vertices
             )
-            buckets.save(bounds)
+            if not budget.results_in_memory:  # else there is nothing to resume
+                buckets.save(bounds)
         in_memory = budget.results_in_memory and not saved
         job = Shuffle(
             name, identity.vertices, buckets, self.weight_dtype, first and options.dedupe,

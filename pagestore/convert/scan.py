@@ -246,7 +246,7 @@ def sample_counts(source: Any, limit: int) -> Tally:
         for number in chosen.tolist() if source.chunk_count else []:
             chunk = source.chunk(number, buffers)
             tally.add(EdgeChunk(chunk.source, chunk.target), weighted=False)
-    if tally.edges:
+    if tally.edges and source.chunk_count > len(chosen):
         scale = source.chunk_count / len(chosen)
         tally.counts = np.ceil(tally.counts * scale).astype(np.uint64)
     return tally

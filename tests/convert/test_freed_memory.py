@@ -40,8 +40,8 @@ def mapped(size):
 
 sizes = [int(word) for word in sys.argv[2:]]
 """
-CONVERT = """steps = pipeline._Conversion._steps
-pipeline._Conversion._steps = lambda self: print("during", *map(mapped, sizes)) or steps(self)
+CONVERT = """steps = pipeline.Conversion._steps
+pipeline.Conversion._steps = lambda self: print("during", *map(mapped, sizes)) or steps(self)
 for number in range(2):
     convert_arrays(f"{sys.argv[1]}{number}", np.arange(9), np.arange(1, 10))
     print("after", *map(mapped, sizes))

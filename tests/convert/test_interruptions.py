@@ -360,7 +360,7 @@ def test_arrays_are_saved_as_numpy_does(tmp_path: Path) -> None:
 @pytest.mark.longer
 def test_a_signal_while_temporary_files_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At each call that removes them, and at each end of one: the rest goes, and nothing is missed that is gone."""
-    plain, places, left, failed = pipeline._Conversion._clean_up, 0, 0, 0
+    plain, places, left, failed = pipeline.Conversion._clean_up, 0, 0, 0
     step = choice.few(5, 1)
     graph = skewed(2_000, 200)
 
@@ -370,7 +370,7 @@ def test_a_signal_while_temporary_files_go(tmp_path: Path, monkeypatch: pytest.M
         if left == 0:
             raise KeyboardInterrupt  # as a handler does, wherever Python looks for signals
 
-    def interrupted(self: pipeline._Conversion, keep: bool) -> None:
+    def interrupted(self: pipeline.Conversion, keep: bool) -> None:
         gc.disable()  # what is called as it collects comes at any call, and may be interrupted for nothing
         sys.setprofile(count)
         try:
@@ -379,7 +379,7 @@ def test_a_signal_while_temporary_files_go(tmp_path: Path, monkeypatch: pytest.M
             sys.setprofile(None)
             gc.enable()
 
-    monkeypatch.setattr(pipeline._Conversion, "_clean_up", interrupted)
+    monkeypatch.setattr(pipeline.Conversion, "_clean_up", interrupted)
     while left <= 0:
         places += step
         left = places

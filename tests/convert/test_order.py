@@ -84,9 +84,9 @@ def test_degrees_past_the_last_bucket_share_it():
 def test_the_sort_is_off_where_all_degrees_are_equal(tmp_path, monkeypatch, name, directed, memory):
     """Paper, 5.5: 'if the difference between the maximum and minimum degree is 0 ... disable the sorting'."""
     shuffles = []
-    reshuffle = pipeline._Conversion._reshuffle
+    reshuffle = pipeline.Conversion._reshuffle
     monkeypatch.setattr(
-        pipeline._Conversion,
+        pipeline.Conversion,
         "_reshuffle",
         lambda self, what, *rest: shuffles.append(what) or reshuffle(self, what, *rest),
     )
