@@ -4,8 +4,7 @@
 // i, i + 8, ...
 // Reads 4 or 8 bytes an edge, coalesced; one atomic an edge that improves something (SUM: an edge), at random
 // addresses, which is the bound (ceilings: 16 to 100 G atomics/s by the size of dst). Hubs are not summed in shared
-// memory first: in degree order they lie side by side and stay in L2, where atomics are done: 46 G edges/s on an H200
-// at scale 24 (a plain push over a CSR in natural order: 6.6).
+// memory first (Garaph 3.2): L2 does it as fast (bench/README.md has the figures).
 #ifndef GSTREAM_PUSHING
 #define GSTREAM_PUSHING
 #include "sources.cuh"
