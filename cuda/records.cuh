@@ -108,7 +108,7 @@ struct Stretch {
     __device__ __forceinline__ u64 neighbour(u32 k) const { return read_once(words + first + k * step); }
     __device__ __forceinline__ Weight weight(u32 k) const { return weight_of(weights, first + k * step); }
 
-    // The place of a large page among all large ones, whose hubs are given (gstream/hostcode/templates/walk.py).
+    // The place of a large page among all large ones, whose hubs are given (gstream/hostcode/page_words.py).
     template <class Hubs> __device__ u64 large_page(Hubs hubs, u64& before) const {
         const bool wide_ids = sizeof(Word) == 8;
         const u64 place = wide_ids ? u64(words[3]) : u64(words[6]) | u64(words[7]) << 32;

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from gstream.hostcode.casts import i64, u64
-from gstream.hostcode.intrinsics import population, trailing_zeros
-from gstream.hostcode.jit import kernel
+from gstream.hostcode.intrinsics import atomic_or, population, trailing_zeros
+from gstream.hostcode.jit import helper, kernel
 
-__all__ = ["bitmap", "bits_where", "count_bits", "count_pages", "list_bits", "set_bits"]
+__all__ = ["bitmap", "bits_where", "count_bits", "count_pages", "is_set", "list_bits", "set_bit", "set_bits"]
 
 
 def bitmap(vertices: int) -> np.ndarray:
@@ -29,6 +29,19 @@ def bits_where(mask: np.ndarray) -> np.ndarray:
     packed = np.packbits(mask, bitorder="little")
     bits.view(np.uint8)[: len(packed)] = packed
     return bits
+
+
+@helper
+def is_set(bits: Any, v: Any) -> Any:
+    """Whether the bit of v is set."""
+    return (bits[v >> u64(6)] >> (v & u64(63))) & u64(1) != u64(0)
+
+
+@helper
+def set_bit(bits: Any, v: Any) -> Any:
+    """Set the bit of v, by an atomic where it is not there yet: words are shared between threads."""
+    if not is_set(bits, v):
+        atomic_or(bits, v >> u64(6), u64(1) << (v & u64(63)))
 
 
 @kernel

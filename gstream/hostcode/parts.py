@@ -12,9 +12,8 @@ import numpy as np
 
 from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.page_words import head_of, is_large, place_in_list, records_of, stride_of, vertex_of
 from gstream.hostcode.search import lower_bound
-from gstream.hostcode.strides import stride_of
-from pagestore.layout import HEADER_BYTES
 
 __all__ = [
     "EDGES_A_PART", "RECORD_STRETCH", "UNREAD", "add_stretches", "find_lists", "find_records", "make_parts", "place_of",
@@ -26,24 +25,19 @@ RECORD_STRETCH = 4096  # edges of one record that one claim takes: a hub is no t
 
 
 @kernel
-def _cut(words: Any, rows: Any, edges_a_part: Any, header_words: Any, parts: Any) -> Any:
+def _cut(words: Any, rows: Any, edges_a_part: Any, parts: Any) -> Any:
     """Write the parts of `rows` (only counts them when `parts` has no rows); returns how many there are."""
-    count, wanted, width = u64(0), u64(edges_a_part), u64(words.shape[1])
+    count, wanted = u64(0), u64(edges_a_part)
     for index in range(u64(len(rows))):
         row = u64(rows[index])
-        records = u64(words[row, 0]) >> u64(32) if header_words == u64(4) else u64(words[row, 1])
-        first_word, end_word = u64(header_words) + u64(1), width
-        large = u64(words[row, 0]) & u64(0xFFFFFFFF) == u64(1)
+        large, begin, end = is_large(words, row), u64(0), records_of(words, row)
         if large:
-            first_word = u64(words[row, width - u64(1)]) + u64(1)
-            end_word = first_word + u64(words[row, first_word - u64(1)])
-            begin, end = first_word, end_word
-        else:
-            begin, end = u64(0), records
+            head = head_of(words, row, u64(0))
+            begin, end = head + u64(1), head + u64(1) + u64(words[row, head])
         while begin < end:
             after = min(begin + wanted, end)
             if not large:
-                after = _slot_past(words, row, width, begin, end, wanted)
+                after = _slot_past(words, row, begin, end, wanted)
             if count < u64(len(parts)):
                 parts[count, 0], parts[count, 1], parts[count, 2] = row, begin, after
             count += u64(1)
@@ -52,13 +46,13 @@ def _cut(words: Any, rows: Any, edges_a_part: Any, header_words: Any, parts: Any
 
 
 @helper
-def _slot_past(words: Any, row: Any, width: Any, begin: Any, end: Any, wanted: Any) -> Any:
+def _slot_past(words: Any, row: Any, begin: Any, end: Any, wanted: Any) -> Any:
     """The first slot whose record starts `wanted` words after that of `begin` or later; `end` if there is none."""
-    goal = u64(words[row, width - u64(2) * begin - u64(1)]) + wanted
+    goal = head_of(words, row, begin) + wanted
     low, high = begin + u64(1), end
     while low < high:
         middle = (low + high) >> u64(1)
-        if u64(words[row, width - u64(2) * middle - u64(1)]) < goal:
+        if head_of(words, row, middle) < goal:
             low = middle + u64(1)
         else:
             high = middle
@@ -67,15 +61,14 @@ def _slot_past(words: Any, row: Any, width: Any, begin: Any, end: Any, wanted: A
 
 def make_parts(words: np.ndarray, rows: np.ndarray, edges_a_part: int = EDGES_A_PART) -> np.ndarray:
     """Parts of the pages `rows` (int64[k]) of `words` (id[pages, W]): int64[m, 3], (row, first, end) each."""
-    header_words = HEADER_BYTES // words.itemsize
     none = np.empty((0, 3), np.int64)
-    parts = np.empty((int(_cut(words, rows, edges_a_part, header_words, none)), 3), np.int64)
-    _cut(words, rows, edges_a_part, header_words, parts)
+    parts = np.empty((int(_cut(words, rows, edges_a_part, none)), 3), np.int64)
+    _cut(words, rows, edges_a_part, parts)
     return parts
 
 
 @helper
-def _slot_of(words: Any, row: Any, width: Any, records: Any, first: Any, last: Any, v: Any) -> Any:
+def _slot_of(words: Any, row: Any, records: Any, first: Any, last: Any, v: Any) -> Any:
     """The slot of v in a small page, or `records` where it has none: interpolation, then bisection.
 
     The guess is a bound as well: slots ascend, so slot i holds at least first + i and at most last - (records - 1 - i).
@@ -85,11 +78,11 @@ def _slot_of(words: Any, row: Any, width: Any, records: Any, first: Any, last: A
     low = records - u64(1) - behind if behind < records else u64(0)
     while low < high:
         middle = (low + high) >> u64(1)
-        if u64(words[row, width - u64(2) * middle - u64(2)]) < v:
+        if vertex_of(words, row, middle) < v:
             low = middle + u64(1)
         else:
             high = middle
-    return low if u64(words[row, width - u64(2) * low - u64(2)]) == v else records
+    return low if vertex_of(words, row, low) == v else records
 
 
 @helper
@@ -108,9 +101,8 @@ def place_of(
         if len(read) > 0 and not read[index]:
             return UNREAD, u64(0)
         row = u64(rows[index])
-        records = u64(words[row, 0]) >> u64(32) if words.itemsize == 8 else u64(words[row, 1])
-        width = u64(words.shape[1])
-        slot = _slot_of(words, row, width, records, u64(first_vertex[index]), u64(last_vertex[index]), v)
+        records = records_of(words, row)
+        slot = _slot_of(words, row, records, u64(first_vertex[index]), u64(last_vertex[index]), v)
         if slot < records:
             return index, slot
     return lower_bound(last_vertex, small, pages, v), u64(0)
@@ -125,16 +117,14 @@ def add_stretches(
 
     name: what stands for v in them. Returns how many there are then, or UNREAD.
     """
-    width, small, pages, wide = u64(words.shape[1]), u64(small_rows), u64(len(rows)), words.itemsize == 8
+    small, pages = u64(small_rows), u64(len(rows))
     while index < pages and u64(first_vertex[index]) <= v:
         if len(read) > 0 and not read[index]:
             return UNREAD
         row = u64(rows[index])
-        head, stride = u64(words[row, width - u64(2) * slot - u64(1)]), stride_of(words, row)
+        head, stride = head_of(words, row, slot), stride_of(words, row)
         length = u64(words[row, head])
-        # word 6 (or 3 of 8 bytes) of a header: the stretch's place in its list; heads are at place 0
-        place = u64(words[row, 3]) if wide else u64(words[row, 6]) | u64(words[row, 7]) << u64(32)
-        begin = min(u64(skip), length) if place == u64(0) else u64(0)
+        begin = min(u64(skip), length) if place_in_list(words, row) == u64(0) else u64(0)  # heads are at place 0
         while begin < length:
             taken = min(step, length - begin)
             if count < u64(len(out)):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.hostcode import page_words
 from gstream.hostcode.generate import HERE, MARK, load_text
 from gstream.records.declare import ItemKernel, RecordKernel, is_of_record, stops_early
 from pagestore.concurrency import LOADING
@@ -25,9 +26,7 @@ from gstream.hostcode.intrinsics import *
 from gstream.hostcode.casts import *
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.jit import helper, kernel
-from gstream.hostcode.search import lower_bound
-from gstream.hostcode.strides import stride_of
-from pagestore.layout import HEADER_BYTES
+from gstream.hostcode.page_words import *
 '''
 FIELDS = ("vertex", "count", "shared", "number")
 
@@ -54,8 +53,9 @@ def module_text(kernel: RecordKernel) -> str:
     file = "items.py" if isinstance(kernel, ItemKernel) else "walk.py"
     tree = ast.parse((HERE / "templates" / file).read_text().split(MARK, 1)[1])
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    known, walks = {node.name for node in functions}, [node for node in functions if node.name.startswith("walk")]
-    helpers = [f"@helper\n{ast.unparse(text)}\n" for name, text in names.functions.items() if name not in known]
+    walks = [node for node in functions if node.name.startswith("walk")]
+    own = names.functions.keys() - set(page_words.__all__)
+    helpers = [f"@helper\n{ast.unparse(names.functions[name])}\n" for name in sorted(own)]
     for walk in walks:
         tree.body.remove(walk)
         _become(walk, kernel)

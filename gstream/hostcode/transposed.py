@@ -13,7 +13,7 @@ import numpy as np
 
 from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import helper, kernel
-from gstream.hostcode.strides import stride_of
+from gstream.hostcode.page_words import head_of, records_of, stride_of, vertex_of
 from pagestore.layout import HEADER_BYTES, SLOT_WORDS
 
 __all__ = ["Transposed", "transpose", "transposed_bytes"]
@@ -59,19 +59,14 @@ def transpose(
     return Transposed(page, weighed, named[:1].astype(np.uint64), named[-1:].astype(np.uint64))
 
 
-@helper
-def _records(words: Any, row: Any) -> Any:
-    return u64(words[row, 0]) >> u64(32) if words.itemsize == 8 else u64(words[row, 1])
-
-
 @kernel
 def _count_named(words: Any, ends: Any) -> Any:
     """ends[u] += how often pages name u as a neighbour; returns the edges."""
-    width, edges = u64(words.shape[1]), u64(0)
+    edges = u64(0)
     for row in range(u64(words.shape[0])):
         stride = stride_of(words, row)
-        for slot in range(_records(words, row)):
-            head = u64(words[row, width - u64(2) * slot - u64(1)])
+        for slot in range(records_of(words, row)):
+            head = head_of(words, row, slot)
             count = u64(words[row, head])
             for k in range(count):
                 ends[u64(words[row, head + (k + u64(1)) * stride])] += u64(1)
@@ -106,8 +101,7 @@ def _lay_out(page: Any, ends: Any, named: Any) -> Any:
 @helper
 def _name_back(words: Any, weights: Any, row: Any, slot: Any, page: Any, weighed: Any, ends: Any, v: Any) -> Any:
     """Add v to the lists of the neighbours of one record."""
-    head = u64(words[row, u64(words.shape[1]) - u64(2) * slot - u64(1)])
-    stride = stride_of(words, row)
+    head, stride = head_of(words, row, slot), stride_of(words, row)
     for k in range(u64(words[row, head])):
         word = head + (k + u64(1)) * stride
         u = u64(words[row, word])
@@ -120,10 +114,10 @@ def _name_back(words: Any, weights: Any, row: Any, slot: Any, page: Any, weighed
 @kernel
 def _fill(words: Any, weights: Any, small: Any, first_vertex: Any, page: Any, weighed: Any, ends: Any) -> Any:
     """The neighbours, hubs of large pages between the vertices of small ones: so lists ascend."""
-    width, pages, large = u64(words.shape[1]), u64(words.shape[0]), u64(small)
+    pages, large = u64(words.shape[0]), u64(small)
     for row in range(u64(small)):
-        for slot in range(_records(words, row)):
-            v = u64(words[row, width - u64(2) * slot - u64(2)])
+        for slot in range(records_of(words, row)):
+            v = vertex_of(words, row, slot)
             while large < pages and u64(first_vertex[large]) < v:
                 _name_back(words, weights, large, u64(0), page, weighed, ends, u64(first_vertex[large]))
                 large += u64(1)

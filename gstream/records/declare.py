@@ -113,12 +113,15 @@ class Names:
 
 
 def tree_of(function: Callable[..., Any]) -> ast.FunctionDef:
-    """A function's text, without decorators and docstring."""
+    """A function's text, without decorators, docstring and annotations."""
     with LOADING:  # linecache, which reads it, is made for one thread
         text = inspect.getsource(function)
     tree = ast.parse(textwrap.dedent(text)).body[0]
     assert isinstance(tree, ast.FunctionDef)
-    tree.decorator_list = []
+    tree.decorator_list, tree.returns = [], None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            node.annotation = None
     if ast.get_docstring(tree) is not None:
         tree.body = tree.body[1:] or [ast.Pass()]
     return tree

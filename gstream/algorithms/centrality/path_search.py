@@ -6,6 +6,7 @@ order in which vertices were reached, and one of them alone goes on from level t
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from gstream.records import RecordKernel
 Arrays = tuple[np.ndarray, ...]
 
 
-class PathSearch:
+class PathSearch(ABC):
     """The attributes of all vertices, used for one source after the other.
 
     onward: the kernel from one level to the next, alone: the same by one thread, as `paths.count_paths` and
@@ -47,15 +48,17 @@ class PathSearch:
         self.thread = OneThread(session, [lists.name], 0)
         self.most_levels = 0
 
+    @abstractmethod
     def close(self, resident: Resident, source: int) -> None:
         """Take up what the search from `source` found, and make ready for the next one."""
-        raise NotImplementedError
 
     def go_back_by_rounds(self, resident: Resident, levels: int) -> None:
-        """What follows a search by a GPU, before `close`."""
+        """What follows a search by a GPU, before `close`: nothing, unless sums are carried the way back."""
+        return
 
     def go_back_by_order(self, resident: Resident, levels: int, count: int) -> None:
-        """What follows a search by cores that reached `count` vertices, before `close`."""
+        """The same of a search by cores that reached `count` vertices."""
+        return
 
     def from_sources(self, sources: np.ndarray) -> int:
         """Search from each source (store IDs); all levels."""

@@ -10,24 +10,17 @@ the seeds (uint64[2]).
 
 from __future__ import annotations
 
-from gstream.algorithms.centrality.paths import RUN, is_small
-from gstream.algorithms.support.shared import FAR, is_set, mixed, set_bit, u32
-from gstream.hostcode.adjacency import stretch
+from gstream.algorithms.centrality.paths import RUN, go_on_alone, weight_of
+from gstream.algorithms.support.shared import FAR, u32
+from gstream.hostcode.bitmaps import is_set, set_bit
 from gstream.hostcode.casts import f64, u64
-from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
-from gstream.hostcode.jit import helper, kernel
-from gstream.hostcode.templates.walk import claim
+from gstream.hostcode.jit import kernel
+from gstream.hostcode.page_words import claim
 from gstream.records import item_kernel, record_kernel
 
 UNIT = 2.0**-40  # of weights
 BLOCK = 1024  # vertices whose values are added up one after the other
-
-
-@helper
-def weight_of(v, seed):
-    """r(v), times 2^-40: 52 bits of a hash behind a leading one."""
-    return f64(mixed(u64(v) ^ seed) >> u64(12) | u64(1) << u64(52)) / 4951760157141521099596496896.0  # 2^92
 
 
 @record_kernel(
@@ -89,35 +82,5 @@ def weigh_values(values, seeds, sums, counter):
 
 @kernel
 def weigh_alone(words, places, distance, paths, first, second, seeds, order, ends, most, counter):
-    """weigh_paths for whole levels, one after the other, as long as they are small; order, ends: as of
-    gstream.algorithms.centrality.paths.count_alone. Returns the edges looked at."""
-    begin, end, level, edges = u64(ends[0]), u64(ends[1]), ends[2], u64(0)
-    while begin != end and is_small(words, places, order, begin, end, most) and not is_stopped(counter):
-        after, onward = end, u32(level + 1)
-        for index in range(begin, end):
-            v, k, before = u64(order[index]), u64(0), u64(order[index])
-            mine, one, two = paths[v], first[v], second[v]
-            if level != 0:
-                one += mine * weight_of(v, seeds[0])
-                two += mine * weight_of(v, seeds[1])
-            while True:
-                row, word, more, stride = stretch(words, places, v, k)
-                if more == u64(0):
-                    break
-                for step in range(more):
-                    u = u64(words[row, word + step * stride])
-                    if u == before:  # lists ascend: the same edge again
-                        continue
-                    before = u
-                    if distance[u] == FAR:
-                        distance[u], order[after] = onward, u
-                        after += u64(1)
-                    if distance[u] == onward:
-                        paths[u] += mine
-                        first[u] += one
-                        second[u] += two
-                k += more
-            edges += k
-        begin, end, level = end, after, level + 1
-    ends[0], ends[1], ends[2] = begin, end, level
-    return edges
+    """weigh_paths for whole levels; order, ends: as of go_on_alone. Returns the edges looked at."""
+    return go_on_alone(words, places, distance, paths, first, second, seeds, order, ends, most, counter)

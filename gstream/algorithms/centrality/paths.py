@@ -8,8 +8,11 @@ f8[V]. here: u64[ceil(V / 64)], the vertices of one level; only their lists are 
 
 from __future__ import annotations
 
-from gstream.algorithms.support.shared import FAR, is_set, set_bit, u32
+import numpy as np
+
+from gstream.algorithms.support.shared import FAR, mixed, u32
 from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.bitmaps import is_set, set_bit
 from gstream.hostcode.casts import f64, u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
@@ -18,6 +21,14 @@ from gstream.records import item_kernel, record_kernel
 
 WORDS = 32  # of a bitmap, that are an item: one for each lane
 RUN = 64  # vertices that are an item
+NO_SEEDS = np.zeros(0, np.uint64)
+
+
+@helper
+def weight_of(v, seed):
+    """The weight of v by a seed (gstream.algorithms.centrality.path_weighing), times 2^-40: 52 bits of a hash behind a
+    leading one."""
+    return f64(mixed(u64(v) ^ seed) >> u64(12) | u64(1) << u64(52)) / 4951760157141521099596496896.0  # 2^92
 
 
 @record_kernel(distance="min", paths="sum", following="or")
@@ -112,18 +123,25 @@ def is_small(words, places, order, begin, end, most):
     return edges <= u64(2) * u64(most)
 
 
-@kernel
-def count_alone(words, places, distance, paths, order, ends, most, counter):
-    """count_paths for whole levels, one after the other, as long as they are small.
+@helper
+def go_on_alone(words, places, distance, paths, first, second, seeds, order, ends, most, counter):
+    """From level to level, one after the other, as long as they are small. seeds: of weights, or none (uint64[0]): then
+    first and second are left alone.
 
     order: id[V], reached vertices level by level; ends: int64[3], where the last level begins in it, where it ends, and
     its number. Returns the edges looked at.
     """
-    begin, end, level, edges = u64(ends[0]), u64(ends[1]), ends[2], u64(0)
+    begin, end, level, edges, weighs = u64(ends[0]), u64(ends[1]), ends[2], u64(0), len(seeds) > 0
     while begin != end and is_small(words, places, order, begin, end, most) and not is_stopped(counter):
         after, onward = end, u32(level + 1)
         for index in range(begin, end):
-            v, k, before = u64(order[index]), u64(0), u64(order[index])
+            v, k, before, one, two = u64(order[index]), u64(0), u64(order[index]), f64(0), f64(0)
+            mine = paths[v]
+            if weighs:
+                one, two = first[v], second[v]
+                if level != 0:
+                    one += mine * weight_of(v, seeds[0])
+                    two += mine * weight_of(v, seeds[1])
             while True:
                 row, word, more, stride = stretch(words, places, v, k)
                 if more == u64(0):
@@ -137,12 +155,21 @@ def count_alone(words, places, distance, paths, order, ends, most, counter):
                         distance[u], order[after] = onward, u
                         after += u64(1)
                     if distance[u] == onward:
-                        paths[u] += paths[v]
+                        paths[u] += mine
+                        if weighs:
+                            first[u] += one
+                            second[u] += two
                 k += more
             edges += k
         begin, end, level = end, after, level + 1
     ends[0], ends[1], ends[2] = begin, end, level
     return edges
+
+
+@kernel
+def count_alone(words, places, distance, paths, order, ends, most, counter):
+    """count_paths for whole levels; order, ends: as of go_on_alone. Returns the edges looked at."""
+    return go_on_alone(words, places, distance, paths, paths, paths, NO_SEEDS, order, ends, most, counter)
 
 
 @kernel

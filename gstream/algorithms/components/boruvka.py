@@ -12,7 +12,8 @@ same in any order of work. Of one vertex's edges, that is the order of (weight, 
 
 from __future__ import annotations
 
-from gstream.algorithms.support.shared import BLOCK, blocks, is_set, lower, named
+from gstream.algorithms.support.shared import BLOCK, blocks, lower, named
+from gstream.hostcode.bitmaps import is_set
 from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import compare_and_swap
 from gstream.hostcode.jit import helper, kernel

@@ -13,7 +13,7 @@ from gstream.algorithms.support.shared import note
 from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import compare_and_swap
 from gstream.hostcode.jit import helper, kernel
-from gstream.hostcode.templates.walk import claim, part_of, record, slots_end
+from gstream.hostcode.page_words import claim, list_of, part_of, slots_of, vertex_of
 from gstream.results.column import Column
 from pagestore.sizes import show_things
 
@@ -62,8 +62,10 @@ def check_labels(words, parts, counter, label, tree, failure):
         if part >= u64(len(parts)):
             return edges
         row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            owner, first, count = record(words, row, slot, begin, end, large, stride)
+        first_slot, end_slot = slots_of(begin, end, large)
+        for slot in range(first_slot, end_slot):
+            owner = vertex_of(words, row, slot)
+            first, count = list_of(words, row, slot, begin, end, large, stride)
             edges += count
             word, stop = first, first + count * stride
             while word != stop:  # one counter: with two, the registers don't do, and rows took 15 % longer

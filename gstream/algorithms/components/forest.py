@@ -15,7 +15,7 @@ from gstream.hostcode.bitmaps import bitmap_bytes
 from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import compare_and_swap
 from gstream.hostcode.jit import helper, kernel
-from gstream.hostcode.templates.walk import claim, part_of, record, slots_end
+from gstream.hostcode.page_words import claim, list_of, part_of, slots_of, vertex_of
 
 LEAST_EDGES = 2  # a row of heads: then heads pay
 
@@ -95,8 +95,10 @@ def link_pages(words, parts, counter, parent, giant, use_giant, lower_only):
         if part >= u64(len(parts)):
             return edges
         row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
+        first_slot, end_slot = slots_of(begin, end, large)
+        for slot in range(first_slot, end_slot):
+            v = vertex_of(words, row, slot)
+            first, count = list_of(words, row, slot, begin, end, large, stride)
             if use_giant and parent[v] == giant:
                 continue
             for k in range(count):

@@ -26,8 +26,8 @@ from gstream.algorithms.declaration import ANY, EDGE, Algorithm
 from gstream.algorithms.support.edgerows import check_ascending, edge_columns, natural_names
 from gstream.algorithms.support.refusal import check_said, refuse, refuse_edge
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.support.shared import named, note, set_bit
-from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
+from gstream.algorithms.support.shared import named, note
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits, set_bit
 from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import kernel
 from gstream.records import record_kernel

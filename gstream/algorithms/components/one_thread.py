@@ -10,6 +10,7 @@ from gstream.hostcode.adjacency import stretch
 from gstream.hostcode.casts import u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.page_words import is_large
 
 OLDER = u64(1) << u64(63)  # in `next`: the vertex leads to one that was met before it
 LAST = u64(1) << u64(62)  # the neighbour is the last one, so the way back need not look at the list again
@@ -19,7 +20,7 @@ PLACE = LAST - u64(1)
 @helper
 def is_last(words, row, index, more):
     """Whether a list ends with the neighbour `index` of a stretch. False for large pages, as another may follow."""
-    return index + u64(1) == more and u64(words[row, 0]) & u64(0xFFFFFFFF) != u64(1)
+    return index + u64(1) == more and not is_large(words, row)
 
 
 @kernel

@@ -7,7 +7,8 @@ turned round, which leaves components the same.
 
 from __future__ import annotations
 
-from gstream.algorithms.support.shared import BLOCK, blocks, is_set, mixed, set_bit
+from gstream.algorithms.support.shared import BLOCK, blocks, mixed
+from gstream.hostcode.bitmaps import is_set, set_bit
 from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel

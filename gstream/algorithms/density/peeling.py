@@ -14,8 +14,9 @@ never below the level, so degrees end as core numbers. there: bits of vertices t
 
 from __future__ import annotations
 
-from gstream.algorithms.support.shared import is_set, lower
+from gstream.algorithms.support.shared import lower
 from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.bitmaps import is_set
 from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap, trailing_zeros

@@ -13,7 +13,8 @@ once. So an edge always has the same number: that of its block's first entry, pl
 from __future__ import annotations
 
 from gstream.algorithms.density.joins import RUN
-from gstream.algorithms.support.shared import blocks, is_set, lower, set_bit
+from gstream.algorithms.support.shared import blocks, lower
+from gstream.hostcode.bitmaps import is_set, set_bit
 from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add, trailing_zeros
 from gstream.hostcode.jit import helper, kernel

@@ -25,8 +25,8 @@ from gstream.algorithms.support.blocks import degrees_bytes, neighbours, neighbo
 from gstream.algorithms.support.edgerows import natural_names
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.support.shared import BLOCK, blocks, is_ahead, is_set, note, set_bit
-from gstream.hostcode.bitmaps import bitmap, bitmap_bytes
+from gstream.algorithms.support.shared import BLOCK, blocks, is_ahead, note
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, is_set, set_bit
 from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import kernel
 from gstream.records import record_kernel

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.support.shared import is_ahead, is_set, note, set_bit
+from gstream.algorithms.support.shared import is_ahead, note
 from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.bitmaps import is_set, set_bit
 from gstream.hostcode.casts import u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, atomic_or, trailing_zeros

@@ -7,11 +7,12 @@ end, by natural index (natural: id[V], or of none where store IDs are natural in
 
 from __future__ import annotations
 
-from gstream.algorithms.support.shared import is_set, mixed, named
+from gstream.algorithms.support.shared import mixed, named
+from gstream.hostcode.bitmaps import is_set
 from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.intrinsics import atomic_add, bits_of
 from gstream.hostcode.jit import helper, kernel
-from gstream.hostcode.templates.walk import part_of, record, slots_end
+from gstream.hostcode.page_words import list_of, part_of, slots_of, vertex_of
 from gstream.records import record_kernel
 
 
@@ -42,8 +43,10 @@ def copy_edges(words, weights, parts, near, far, once, natural, weighted, owner,
     place = u64(0)
     for part in range(u64(len(parts))):
         row, begin, end, large, stride = part_of(words, parts, part)
-        for slot in range(begin, slots_end(begin, end, large)):
-            v, first, count = record(words, row, slot, begin, end, large, stride)
+        first_slot, end_slot = slots_of(begin, end, large)
+        for slot in range(first_slot, end_slot):
+            v = vertex_of(words, row, slot)
+            first, count = list_of(words, row, slot, begin, end, large, stride)
             if not is_set(near, v):
                 continue
             for k in range(count):

@@ -6,9 +6,9 @@ bits: uint64[ceil(V / 64)], bit v & 63 of word v >> 6.
 from __future__ import annotations
 
 from gstream.hostcode.casts import i64, u32, u64
-from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap
+from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper
-from gstream.hostcode.templates.walk import claim
+from gstream.hostcode.page_words import claim
 
 BLOCK = 1 << 14  # vertices that one claim takes, a multiple of 64
 FAR = u32(0xFFFFFFFF)
@@ -23,19 +23,6 @@ def blocks(counter, count, size=BLOCK):
         if first >= u64(count):
             return
         yield first, min(first + u64(size), u64(count))
-
-
-@helper
-def is_set(bits, v):
-    """Whether the bit of v is set."""
-    return (bits[v >> u64(6)] >> (v & u64(63))) & u64(1) != u64(0)
-
-
-@helper
-def set_bit(bits, v):
-    """Set the bit of v, by an atomic where it is not there yet."""
-    if not is_set(bits, v):
-        atomic_or(bits, v >> u64(6), u64(1) << (v & u64(63)))
 
 
 @helper

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.support.shared import FAR, lower, note, set_bit, u32
-from gstream.hostcode.bitmaps import bits_where
+from gstream.algorithms.support.shared import FAR, lower, note, u32
+from gstream.hostcode.bitmaps import bits_where, set_bit
 from gstream.records import record_kernel
 
 

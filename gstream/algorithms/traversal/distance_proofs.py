@@ -19,12 +19,12 @@ import numpy as np
 from gstream.algorithms.support.arguments import limit_of, source_ids, unreached
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.support.shared import note, onward, set_bit
+from gstream.algorithms.support.shared import note, onward
 from gstream.algorithms.traversal import bothways
 from gstream.algorithms.traversal.bfs import count_reached
 from gstream.algorithms.traversal.float_proof import distance_error
 from gstream.algorithms.traversal.predecessors import find_predecessors
-from gstream.hostcode.bitmaps import bitmap, list_bits
+from gstream.hostcode.bitmaps import bitmap, list_bits, set_bit
 from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import helper, kernel
 from gstream.records import record_kernel

@@ -26,9 +26,9 @@ from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_said, refuse_vertices
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.support.shared import is_set, raise_to, set_bit
+from gstream.algorithms.support.shared import raise_to
 from gstream.hostcode.adjacency import stretch
-from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, is_set, set_bit
 from gstream.hostcode.casts import u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, trailing_zeros

@@ -10,8 +10,9 @@
 
 from __future__ import annotations
 
-from gstream.algorithms.support.shared import BLOCK, FAR, blocks, is_set, lower, u32
+from gstream.algorithms.support.shared import BLOCK, FAR, blocks, lower, u32
 from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.bitmaps import is_set
 from gstream.hostcode.casts import u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap

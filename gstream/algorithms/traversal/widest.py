@@ -17,9 +17,9 @@ from gstream.algorithms.support.arguments import source_ids
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.support.shared import is_set, note, set_bit
+from gstream.algorithms.support.shared import note
 from gstream.hostcode.adjacency import stretch
-from gstream.hostcode.bitmaps import bitmap, set_bits
+from gstream.hostcode.bitmaps import bitmap, is_set, set_bit, set_bits
 from gstream.hostcode.casts import u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.jit import kernel

@@ -6,6 +6,7 @@ Threads claim 4,096 vertices; the words of the bitmaps are theirs alone, so noth
 
 from __future__ import annotations
 
+from gstream.hostcode.bitmaps import is_set
 from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.intrinsics import atomic_add, trailing_zeros
 from gstream.hostcode.jit import kernel
@@ -18,7 +19,6 @@ from gstream.hostcode.templates.methods import (
     merged,
     send,
 )
-from gstream.hostcode.templates.push import is_set
 
 # kernels
 

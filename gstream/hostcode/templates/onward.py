@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 
+from gstream.hostcode.bitmaps import is_set
 from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.jit import helper, inlined, kernel
 from gstream.hostcode.parts import UNREAD, add_stretches, place_of
@@ -31,7 +32,6 @@ from gstream.hostcode.templates.methods import (
     send,
     weight_of,
 )
-from gstream.hostcode.templates.push import is_set
 
 # kernels
 

@@ -7,10 +7,11 @@ of each list, biggest ones first in degree order) settle most vertices of a bott
 
 from __future__ import annotations
 
+from gstream.hostcode.bitmaps import is_set, set_bit
 from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.intrinsics import atomic_add, atomic_or
 from gstream.hostcode.jit import helper, kernel
-from gstream.hostcode.strides import stride_of
+from gstream.hostcode.page_words import claim, list_of, part_of, vertex_of
 from gstream.hostcode.templates.methods import (
     HAS_DONE,
     IN_PLACE,
@@ -22,7 +23,7 @@ from gstream.hostcode.templates.methods import (
     gathered,
     merged,
 )
-from gstream.hostcode.templates.push import is_set, mark, settle
+from gstream.hostcode.templates.push import settle
 
 # kernels
 
@@ -80,7 +81,7 @@ def pull_stretch(
             words, weights, row, begin, count, stride, i64(v), old, source, source_first, degree, active_bits, ctx
         )
     if better(best, old) and settle(dst, at, best) and IN_PLACE:
-        mark(next_bits, v)
+        set_bit(next_bits, v)
     return edges
 
 
@@ -92,30 +93,27 @@ def pull_kernel(
     """Combine the messages of active sources into the parts' own vertices; returns the edges looked at."""
     ctx = context(ints, floats)
     origin, low, span = u64(source_first), u64(dst_first), u64(dst_last) - u64(dst_first)
-    width, edges = u64(words.shape[1]), u64(0)
+    edges = u64(0)
     while True:
-        part = u64(atomic_add(counter, 0, 1))
+        part = claim(counter)
         if part >= u64(len(parts)):
             return edges
-        row, begin, end = u64(parts[part, 0]), u64(parts[part, 1]), u64(parts[part, 2])
-        if u64(words[row, 0]) & u64(0xFFFFFFFF) == u64(1):
-            v = u64(words[row, width - u64(2)])
+        row, begin, end, large, stride = part_of(words, parts, part)
+        if large:
+            v = vertex_of(words, row, u64(0))
             if v - low < span and (not HAS_DONE or is_set(open_bits, v)):
                 edges += pull_stretch(
                     words, weights, row, begin, end - begin, u64(1), v, source, origin, degree, active_bits, dst,
                     v - low, next_bits, ctx,
                 )  # fmt: skip
             continue
-        stride = stride_of(words, row)
         pending, pending_word = u64(0), u64(0)  # bits of next_bits[pending_word]: one atomic for 64 vertices
         for slot in range(begin, end):
-            place = width - (slot + u64(1)) * u64(2)
-            v = u64(words[row, place])
+            v = vertex_of(words, row, slot)
             at = v - low
             if at >= span or (HAS_DONE and not is_set(open_bits, v)):
                 continue
-            head = u64(words[row, place + u64(1)])
-            first, count = head + stride, u64(words[row, head])
+            first, count = list_of(words, row, slot, begin, end, large, stride)
             old = dst[at]
             if stride == u64(1):
                 best, looked = best_of(

@@ -8,9 +8,8 @@ edge in order and one source value an edge at random, which is the bound.
 from __future__ import annotations
 
 from gstream.hostcode.casts import u64
-from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel
-from gstream.hostcode.strides import stride_of
+from gstream.hostcode.page_words import claim, list_of, part_of, vertex_of
 from gstream.hostcode.templates.methods import GOT, context, gathered
 
 # kernels
@@ -65,23 +64,20 @@ def pull_kernel(
     """dst[v] += sum over the in-edges of the parts; large pages into carry[part]. Returns the edges looked at."""
     ctx = context(ints, floats)
     origin, low, span = u64(source_first), u64(dst_first), u64(dst_last) - u64(dst_first)
-    width, edges = u64(words.shape[1]), u64(0)
+    edges = u64(0)
     while True:
-        part = u64(atomic_add(counter, 0, 1))
+        part = claim(counter)
         if part >= u64(len(parts)):
             return edges
-        row, begin, end = u64(parts[part, 0]), u64(parts[part, 1]), u64(parts[part, 2])
-        if u64(words[row, 0]) & u64(0xFFFFFFFF) == u64(1):
+        row, begin, end, large, stride = part_of(words, parts, part)
+        if large:
             carry[part] = summed(words, weights, row, begin, end - begin, source, origin, degree, ctx)
             edges += end - begin
             continue
-        stride = stride_of(words, row)
         for slot in range(begin, end):
-            place = width - (slot + u64(1)) * u64(2)
-            at = u64(words[row, place]) - low
+            at = vertex_of(words, row, slot) - low
             if at < span:
-                head = u64(words[row, place + u64(1)])
-                first, count = head + stride, u64(words[row, head])
+                first, count = list_of(words, row, slot, begin, end, large, stride)
                 if stride == u64(1):  # a loop of its own, as it was before there were columns
                     dst[at] += summed(words, weights, row, first, count, source, origin, degree, ctx)
                 else:

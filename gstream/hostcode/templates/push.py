@@ -6,10 +6,11 @@ and the target's value at random, which is the bound.
 
 from __future__ import annotations
 
+from gstream.hostcode.bitmaps import is_set, set_bit
 from gstream.hostcode.casts import i64, u64
-from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap
+from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
-from gstream.hostcode.strides import stride_of
+from gstream.hostcode.page_words import claim, list_of, part_of, slots_of, vertex_of
 from gstream.hostcode.templates.methods import (
     GOT,
     IDEMPOTENT,
@@ -42,20 +43,6 @@ def settle(dst, at, new):
 
 
 @helper
-def mark(bits, v):
-    """Set the bit of v; words are shared between threads."""
-    bit = u64(1) << (v & u64(63))
-    if bits[v >> u64(6)] & bit == u64(0):
-        atomic_or(bits, v >> u64(6), bit)
-
-
-@helper
-def is_set(bits, v):
-    """Whether the bit of v is set."""
-    return (bits[v >> u64(6)] >> (v & u64(63))) & u64(1) != u64(0)
-
-
-@helper
 def spread(words, weights, row, begin, count, u, u_value, u_degree, dst, dst_first, span, next_bits, ctx):
     """Send along the edges in `count` words of page `row` from `begin` on to targets in [dst_first, dst_first + span).
 
@@ -70,7 +57,7 @@ def spread(words, weights, row, begin, count, u, u_value, u_degree, dst, dst_fir
             if USES_EDGE:
                 message = send(i64(u), u_value, u_degree, weight_of(weights, row, word), ctx)
             if settle(dst, at, message) and IN_PLACE:
-                mark(next_bits, target)
+                set_bit(next_bits, target)
 
 
 @helper
@@ -85,7 +72,7 @@ def spread_apart(words, weights, row, begin, count, stride, u, u_value, u_degree
             if USES_EDGE:
                 message = send(i64(u), u_value, u_degree, weight_of(weights, row, word), ctx)
             if settle(dst, at, message) and IN_PLACE:
-                mark(next_bits, target)
+                set_bit(next_bits, target)
 
 
 @kernel
@@ -96,30 +83,22 @@ def push_kernel(
     """Push from every active vertex of the parts; returns the edges looked at."""
     ctx = context(ints, floats)
     origin, low, span = u64(value_first), u64(dst_first), u64(dst_last) - u64(dst_first)
-    width, edges = u64(words.shape[1]), u64(0)
+    edges = u64(0)
     while True:
-        part = u64(atomic_add(counter, 0, 1))
+        part = claim(counter)
         if part >= u64(len(parts)):
             return edges
-        row, begin, end = u64(parts[part, 0]), u64(parts[part, 1]), u64(parts[part, 2])
-        large = u64(words[row, 0]) & u64(0xFFFFFFFF) == u64(1)
-        if large:
-            slots = range(u64(0), u64(1))
-        else:
-            slots = range(begin, end)
-        stride = stride_of(words, row)
-        for slot in slots:
-            place = width - (slot + u64(1)) * u64(2)
-            u = u64(words[row, place])
+        row, begin, end, large, stride = part_of(words, parts, part)
+        first_slot, end_slot = slots_of(begin, end, large)
+        for slot in range(first_slot, end_slot):
+            u = vertex_of(words, row, slot)
             if IDEMPOTENT and not is_set(active_bits, u):
                 continue
             at = u - origin
             u_value = value[at]
             if IDEMPOTENT and empty(u_value):
                 continue
-            head = u64(words[row, place + u64(1)])
-            first = begin if large else head + stride
-            count = end - begin if large else u64(words[row, head])
+            first, count = list_of(words, row, slot, begin, end, large, stride)
             out = degree_of(degree, at)
             if stride == u64(1):
                 spread(words, weights, row, first, count, u, u_value, out, dst, low, span, next_bits, ctx)

@@ -13,8 +13,8 @@ from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.generate import BLOCK
 from gstream.hostcode.intrinsics import population, trailing_zeros
 from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.page_words import head_of, records_of, stride_of, vertex_of
 from gstream.hostcode.parts import EDGES_A_PART, place_of
-from gstream.hostcode.strides import stride_of
 from gstream.hostcode.templates.methods import (
     APPLIES_ANEW,
     GOT,
@@ -43,8 +43,7 @@ from gstream.hostcode.templates.pull_sum import summed, summed_apart
 @helper
 def sum_of_slot(words, weights, row, slot, source, degree, ctx):
     """(what the vertex of a small page's slot gets, its edges)."""
-    width, stride = u64(words.shape[1]), stride_of(words, row)
-    head = u64(words[row, width - u64(2) * slot - u64(1)])
+    head, stride = head_of(words, row, slot), stride_of(words, row)
     count = u64(words[row, head])
     if stride == u64(1):
         return GOT(0) + summed(words, weights, row, head + u64(1), count, source, u64(0), degree, ctx), count
@@ -54,10 +53,10 @@ def sum_of_slot(words, weights, row, slot, source, degree, ctx):
 @helper
 def sum_of_hub(words, weights, first_vertex, row, source, degree, ctx):
     """(what the vertex gets whose list begins in large page `row`, its edges, the page after them): part by part."""
-    width, pages, v = u64(words.shape[1]), u64(len(first_vertex)), first_vertex[row]
+    pages, v = u64(len(first_vertex)), first_vertex[row]
     got, edges = GOT(0), u64(0)
     while row < pages and first_vertex[row] == v:
-        word = u64(words[row, width - u64(1)]) + u64(1)
+        word = head_of(words, row, u64(0)) + u64(1)
         count = u64(words[row, word - u64(1)])
         end = word + count
         while word < end:
@@ -72,11 +71,10 @@ def sum_of_hub(words, weights, first_vertex, row, source, degree, ctx):
 @helper
 def pull_all(words, weights, first_vertex, small, source, got, degree, ctx):
     """got[v] of all vertices that have a list; their edges."""
-    width, pages, edges = u64(words.shape[1]), u64(len(first_vertex)), u64(0)
+    pages, edges = u64(len(first_vertex)), u64(0)
     for row in range(u64(small)):
-        records = u64(words[row, 0]) >> u64(32) if words.itemsize == 8 else u64(words[row, 1])
-        for slot in range(records):
-            v = u64(words[row, width - u64(2) * slot - u64(2)])
+        for slot in range(records_of(words, row)):
+            v = vertex_of(words, row, slot)
             got[v], count = sum_of_slot(words, weights, row, slot, source, degree, ctx)
             edges += count
     hub = u64(small)
@@ -111,7 +109,7 @@ def pull_told(words, weights, rows, first_vertex, last_vertex, small, read, told
 @helper
 def tell(words, rows, first_vertex, last_vertex, small, read, active_bits, told_bits, most):
     """Set the bits of the out-neighbours of active vertices; the edges, or more than `most` where it gave up."""
-    edges, hint, width, pages = u64(0), u64(0), u64(words.shape[1]), u64(len(rows))
+    edges, hint, pages = u64(0), u64(0), u64(len(rows))
     for index in range(u64(len(active_bits))):
         word = active_bits[index]
         while word != u64(0):
@@ -120,7 +118,7 @@ def tell(words, rows, first_vertex, last_vertex, small, read, active_bits, told_
             row, slot = place_of(words, rows, first_vertex, last_vertex, small, read, u, hint)
             hint = row if row < u64(small) else hint
             while row < pages and u64(first_vertex[row]) <= u <= u64(last_vertex[row]):
-                head, stride = u64(words[row, width - u64(2) * slot - u64(1)]), stride_of(words, row)
+                head, stride = head_of(words, row, slot), stride_of(words, row)
                 count = u64(words[row, head])
                 edges += count
                 if edges > u64(most):
