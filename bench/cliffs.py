@@ -38,6 +38,7 @@ import numpy as np  # noqa: E402
 
 from bench import cliff_table, machine, ours  # noqa: E402
 from bench.child import lines_within  # noqa: E402
+from bench.cliff_clock import Clock  # noqa: E402
 from bench.cliff_graphs import CYCLIC, NUMBERINGS, SHAPES, Cliff  # noqa: E402
 from bench.cliff_peers import PEERS  # noqa: E402
 from bench.graphs import WORK  # noqa: E402
@@ -47,7 +48,6 @@ BUDGET_S = 20.0  # a run; a size that would take longer by the row's growth is s
 ENOUGH_S = 1.0  # a first run that takes longer is not repeated
 RUNS = 3
 LATE, COMPILING_S = 3.0, 30.0  # what is measured at once are up to RUNS runs
-GUESSED = 2.0  # budgets: part of what the first size takes may not grow
 SMALLER = 10  # times, of rows whose bound is n m
 FAR = 1 << 30  # a limit that no search reaches
 
@@ -160,32 +160,6 @@ class Row:
     @property
     def key(self) -> list[str]:
         return [self.what, self.shape, self.numbering]
-
-
-class Clock:
-    """Whether a next size is likely to stay within the budget, by the last times of what is measured.
-
-    busy: other processes share the cores. bound: of the row, by which times are expected to grow.
-    """
-
-    def __init__(self, budget_s: float, busy: bool, bound: str = cliff_table.USUAL) -> None:
-        self.budget_s, self.busy, self.bound = budget_s, busy, bound
-        self.last: dict[str, list[tuple[int, float]]] = {}
-
-    def note(self, name: str, seconds: float, edges: int) -> None:
-        self.last.setdefault(name, []).append((edges, seconds))
-
-    def allows(self, name: str, edges: int) -> bool:
-        """By the growth of its last two sizes, at least linear; of one alone by the bound, up to GUESSED budgets."""
-        seen = self.last.get(name, [])
-        if not seen:
-            return True
-        exponent, most = cliff_table.EXPONENTS[self.bound], GUESSED * self.budget_s
-        if len(seen) > 1:
-            most = self.budget_s
-            (before, less), (after, more) = seen[-2:]
-            exponent = max(1.0, math.log(max(more, 1e-4) / max(less, 1e-4)) / math.log(after / before))
-        return seen[-1][1] * (edges / seen[-1][0]) ** exponent <= most
 
 
 def timed(call: Callable[[], Any], busy: bool) -> tuple[float, Any]:

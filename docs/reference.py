@@ -112,10 +112,9 @@ def _stub(entry: Any) -> str:
     own = [f"{one.name}: {one.type} = {one.default!r}" for one in entry.options]
     given = ["self", *own, "certify: bool = False", "**options: Any"]
     first = f"    def {entry.name}({', '.join(given)}) -> Result:"
-    if len(first) > WIDTH:  # as ruff breaks it
-        inner = f"        {', '.join(given)}"
-        inner = inner if len(inner) <= WIDTH else "\n".join(f"        {one}," for one in given)
-        first = f"    def {entry.name}(\n{inner}\n    ) -> Result:"
+    if len(first) > WIDTH:
+        inner = fill(f"{', '.join(given)},", WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+        first = f"    def {entry.name}(\n{inner}\n    ) -> Result:  # fmt: skip"
     lines = [
         fill(
             line,

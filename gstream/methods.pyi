@@ -13,13 +13,9 @@ class Methods(ABC):
         """Run an algorithm by name with its own options and RunOptions."""
 
     def bfs(
-        self,
-        source: Any = None,
-        depth_limit: int | None = None,
-        predecessors: bool = True,
-        certify: bool = False,
+        self, source: Any = None, depth_limit: int | None = None, predecessors: bool = True, certify: bool = False,
         **options: Any,
-    ) -> Result:
+    ) -> Result:  # fmt: skip
         """Breadth-first search: fewest edges from a source. Columns: vertex, distance, predecessor.
 
         From the nearest source along out-edges. Of several predecessors that are as near, the one of least store ID is
@@ -32,16 +28,9 @@ class Methods(ABC):
         """
 
     def pagerank(
-        self,
-        alpha: float = 0.85,
-        tol: float = 1e-06,
-        max_iter: int = 100,
-        iterations: int | None = None,
-        personalization: Any = None,
-        float64: bool = False,
-        certify: bool = False,
-        **options: Any,
-    ) -> Result:
+        self, alpha: float = 0.85, tol: float = 1e-06, max_iter: int = 100, iterations: int | None = None,
+        personalization: Any = None, float64: bool = False, certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
         """PageRank, NetworkX's definition with weight=None. Columns: vertex, pagerank.
 
         The sum over all vertices is 1. Vertices without a given weight have personalization 0.
@@ -60,14 +49,9 @@ class Methods(ABC):
         """
 
     def sssp(
-        self,
-        source: Any = None,
-        predecessors: bool = True,
-        float64: bool = False,
-        cutoff: float | None = None,
-        certify: bool = False,
-        **options: Any,
-    ) -> Result:
+        self, source: Any = None, predecessors: bool = True, float64: bool = False, cutoff: float | None = None,
+        certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
         """Shortest paths by edge weight from a source. Columns: vertex, distance, predecessor.
 
         From the nearest source. Sums of integer weights are exact; of float weights float32, or float64 on request. Of
@@ -88,8 +72,8 @@ class Methods(ABC):
         """
 
     def khop(
-        self, source: Any = None, radius: int = 1, undirected: bool = False, certify: bool = False, **options: Any
-    ) -> Result:
+        self, source: Any = None, radius: int = 1, undirected: bool = False, certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
         """Vertices within some edges of a source. Columns: vertex, distance.
 
         The distance is null elsewhere.
@@ -121,15 +105,9 @@ class Methods(ABC):
         """
 
     def betweenness(
-        self,
-        k: int | None = None,
-        normalized: bool = True,
-        seed: int | None = None,
-        source: Any = None,
-        endpoints: bool = False,
-        certify: bool = False,
-        **options: Any,
-    ) -> Result:
+        self, k: int | None = None, normalized: bool = True, seed: int | None = None, source: Any = None, endpoints:
+        bool = False, certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
         """Betweenness centrality, NetworkX's definition. Columns: vertex, betweenness.
 
         Without k and source every vertex is a source: two sweeps a level of each. With source, shortest paths from
@@ -147,15 +125,9 @@ class Methods(ABC):
         """
 
     def rwr(
-        self,
-        source: Any = None,
-        alpha: float = 0.85,
-        tol: float = 1e-06,
-        max_iter: int = 100,
-        float64: bool = False,
-        certify: bool = False,
-        **options: Any,
-    ) -> Result:
+        self, source: Any = None, alpha: float = 0.85, tol: float = 1e-06, max_iter: int = 100, float64: bool = False,
+        certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
         """Random walks with restart: PageRank personalised to sources. Columns: vertex, proximity.
 
         - source: a user ID or several; start here.
@@ -170,15 +142,9 @@ class Methods(ABC):
         """
 
     def katz(
-        self,
-        alpha: float = 0.1,
-        beta: float = 1.0,
-        max_iter: int = 1000,
-        tol: float = 1e-06,
-        normalized: bool = True,
-        certify: bool = False,
-        **options: Any,
-    ) -> Result:
+        self, alpha: float = 0.1, beta: float = 1.0, max_iter: int = 1000, tol: float = 1e-06, normalized: bool = True,
+        certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
         """Katz centrality, NetworkX's definition. Columns: vertex, katz.
 
         - alpha: share of a value that each edge carries on.
@@ -203,8 +169,8 @@ class Methods(ABC):
         """
 
     def hits(
-        self, max_iter: int = 100, tol: float = 1e-08, normalized: bool = True, certify: bool = False, **options: Any
-    ) -> Result:
+        self, max_iter: int = 100, tol: float = 1e-08, normalized: bool = True, certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
         """Hubs and authorities, each of sum 1 as NetworkX. Columns: vertex, hub, authority.
 
         - max_iter: end after N iterations.
@@ -229,8 +195,8 @@ class Methods(ABC):
         """
 
     def radius(
-        self, sketches: int = 32, max_iter: int = 256, seed: int = 0, certify: bool = False, **options: Any
-    ) -> Result:
+        self, sketches: int = 32, max_iter: int = 256, seed: int = 0, certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
         """Effective radii and diameter, estimated by sketches (HADI). Columns: vertex, radius.
 
         Two sketches take one search of all edges. Summary: effective_diameter.
@@ -243,8 +209,8 @@ class Methods(ABC):
         """
 
     def closeness(
-        self, wf_improved: bool = True, k: int | None = None, seed: int = 0, certify: bool = False, **options: Any
-    ) -> Result:
+        self, wf_improved: bool = True, k: int | None = None, seed: int = 0, certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
         """Closeness centrality, over paths to a vertex as NetworkX. Columns: vertex, closeness.
 
         64 sources take one search of all edges.
@@ -271,13 +237,9 @@ class Methods(ABC):
         """
 
     def heat(
-        self,
-        initial: Any = None,
-        iterations: int = 10,
-        rate: float | None = None,
-        certify: bool = False,
-        **options: Any,
-    ) -> Result:
+        self, initial: Any = None, iterations: int = 10, rate: float | None = None, certify: bool = False, **options:
+        Any,
+    ) -> Result:  # fmt: skip
         """Heat simulation, as CuSha and Garaph run it. Columns: vertex, temperature.
 
         - initial: a mapping from user IDs to numbers, or a file with lines of `vertex value`, parted by a tab, comma or
@@ -426,14 +388,9 @@ class Methods(ABC):
         """
 
     def egonet(
-        self,
-        source: Any = None,
-        radius: int = 1,
-        center: bool = True,
-        undirected: bool = False,
-        certify: bool = False,
+        self, source: Any = None, radius: int = 1, center: bool = True, undirected: bool = False, certify: bool = False,
         **options: Any,
-    ) -> Result:
+    ) -> Result:  # fmt: skip
         """Edges among the vertices within some edges of a source. Columns: source, target, weight.
 
         The column weight is there where the store has weights.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from bench import harness, plots, report
 from bench.figures import Figure, Wanted
 
+RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
 FIGURES = [
     Figure("BFS streamed, 1 GPU", "rmat-24, undirected", 12.0, "ms", note="of 16 runs").aim(45.0, "45 ms"),
     Figure("BFS streamed, bytes moved, 1 GPU", "rmat-24, undirected", 2.0, "times the topology").aim(1.2, "few bytes"),
@@ -25,6 +27,14 @@ RESULT = {
     },
     "failures": [],
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("result", sorted(RESULTS.glob("*.json")), ids=lambda path: path.name)
+def test_results_name_files_and_tests_that_are_there(result: Path) -> None:
+    named = re.findall(r"(?:gstream|pagestore|tests|bench|cuda)/[\w/]+\.(?:py|cuh?)(?:::\w+)*", result.read_text())
+    for path, *names in (name.split("::") for name in named):
+        text = (RESULTS.parents[1] / path).read_text()
+        assert all(re.search(rf"\b(?:def|class) {name}\b", text) for name in names), (path, names)
 
 
 def test_a_wanted_figure_is_found_by_name_graph_and_target() -> None:

@@ -1,12 +1,12 @@
 # ruff: noqa: E501  messages stand whole, as users see them
-"""Headers and lists that contradict themselves, and their exact messages."""
+"""Headers and lists that contradict themselves, and their exact messages; columns and bytes that nobody reads."""
 
 from __future__ import annotations
 
 import pytest
 from input_files import edges_of, opened
 
-from pagestore.errors import InputError
+from pagestore.errors import InputError, UsageError
 
 BANNER = b"%%MatrixMarket matrix coordinate "
 HEADER = "Fix the header, or convert the file."
@@ -87,3 +87,55 @@ def test_message(tmp_path, monkeypatch, name, content, message):
     with pytest.raises(InputError) as error:
         edges_of(opened(name, tmp_path))
     assert str(error.value) == message
+
+
+COLUMNS = {"source_column": 1, "target_column": 2, "weight_column": 3}
+
+
+def test_columns_that_nobody_reads_may_hold_any_bytes(tmp_path):
+    """Whether or not something else has the block judged line by line."""
+    for weight, read in (("3", 3.0), ("1e-400", 5e-324)):
+        (tmp_path / "a.txt").write_bytes(b"1 2 3 caf\xe9\n4 5 " + weight.encode() + b" x\n6 7 1e999 x\n")
+        edges = edges_of(opened(tmp_path / "a.txt", tmp_path, **COLUMNS, bad_lines="skip"))
+        assert edges == [(1, 2, 3.0), (4, 5, read)]
+    (tmp_path / "a.txt").write_bytes(b"1 2\n3 4\xe9\n")
+    with pytest.raises(InputError, match=r"a\.txt:2:4: byte 0xe9 is not UTF-8; text is UTF-8"):
+        edges_of(opened(tmp_path / "a.txt", tmp_path))
+
+
+def test_names_of_columns_in_messages_are_on_one_line(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"a,b\x1b[2J\n1,2\n")
+    with pytest.raises(UsageError, match=r"no such column \(a, b\\x1b\[2J\)"):
+        opened(tmp_path / "a.csv", tmp_path, weight_column="w")
+
+
+def test_names_end_before_carriage_returns(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"a b\r\r\nc d\r\ne f\r\r\r\ng\r h\n")
+    source = opened(tmp_path / "a.txt", tmp_path, string_ids=True)
+    assert [source.names[n] for n in range(source.vertices)] == ["a", "b", "c", "d", "e", "f", "g\r", "h"]
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_carriage_returns_at_a_lines_end_are_no_field(names, tmp_path):
+    """Nobody reads the third: `judge` says all the same that it is missing."""
+    (tmp_path / "a.txt").write_bytes(b"1 2 x\r\r\n1 3 \r\n1 4 \r\r\n1 5 \r\r\r\n1 6 \rx\r\r\n1 7 y")
+    source = opened(tmp_path / "a.txt", tmp_path, string_ids=names, weights=False, bad_lines="skip")
+    found = sorted(target for _, target, *_ in edges_of(source))
+    assert found == (["2", "6", "7"] if names else [2, 6, 7])
+    assert source.skipped.count == 3
+
+
+def test_a_decimal_comma_in_a_column_that_is_named(tmp_path, monkeypatch):
+    """By an option, by number or name, and by the header: said of the column, before anything is read."""
+    monkeypatch.chdir(tmp_path)
+    for text, options in (
+        ('source,target,cost,km\n1,2,5,"0,5"\n', {"weight_column": "km"}),
+        ('source,target,cost,km\n1,2,5,"0,5"\n', {"weight_column": 4}),
+        ("source;target;cost;weight\n1;2;5;0,5\n", {}),
+        ("1;2;x;0,5\n", {"source_column": 1, "target_column": 2, "weight_column": 4}),
+    ):
+        (tmp_path / "a.csv").write_text(text)
+        with pytest.raises(InputError) as error:
+            opened("a.csv", tmp_path, **options)
+        said = "weight 0,5 is written with a comma; decimals take a point. Convert column 4, or pass --no-weights."
+        assert str(error.value) == f"a.csv: {said}"

@@ -235,10 +235,12 @@ def save_again(path: Path, tried: dict[str, dict[str, bool]]) -> None:
 
 
 def save(path: Path, tried: dict[str, dict[str, bool]], seed: int, whole: dict[str, int]) -> None:
-    """Write counts and survivors. Reasons, and files that were not tried, stay; what is noticed now needs no reason."""
+    """Write counts and survivors. Reasons, and files that were not tried, stay while the file exists; what is noticed
+    now needs no reason."""
     from bench import machine
 
     known = json.loads(path.read_text())["files"] if path.exists() else {}
+    known = {file: counts for file, counts in known.items() if (ROOT / file).exists()}
     for file, outcomes in tried.items():
         reasons = known.get(file, {}).get("survivors", {})
         survivors = {what: reasons.get(what, "") for what, noticed in outcomes.items() if not noticed}
