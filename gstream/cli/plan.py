@@ -127,6 +127,8 @@ def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, An
         "in_host_memory": {name: source.resident for name, source in planned.sources.items()},
         "device_bytes": planned.device_bytes,
         "host_bytes": planned.host_bytes,
+        "cores": planned.cores is not None,
+        "cores_idle": planned.idle,
         "supersteps": supersteps,
         "supersteps_are": what,
         "bytes_a_superstep": moved(1),
@@ -159,6 +161,9 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("chunks", f"{facts['chunks']} of attributes"),
         ("pages", f"{', '.join(places)}; batches of {facts['batch_pages']}{streams}"),
     ]
+    if facts["cores"] or facts["cores_idle"]:
+        idle = f"idle: {facts['cores_idle']}"
+        lines.append(("cores", "take pages beside the devices, where that is faster" if facts["cores"] else idle))
     lines += [("holds", f"{show_bytes(size)} {name}") for name, size in held.items() if size]
     return [*lines, *_work_lines(facts), ("by", _rates(facts["constants"], facts["copies"], facts["devices"]))]
 

@@ -55,13 +55,13 @@ def add_to(app: typer.Typer) -> None:
 @takes_run_options
 def run(**given: Any) -> int:
     """Run an algorithm; show the top 20 vertices and the run's figures, or write every vertex with -o."""
-    numbers = gpus_of(engine_options(given))
-    if not numbers or given["no_restart"]:
-        carry_out(given, Task(tuple(numbers)), Link())
+    task = task_of(engine_options(given))
+    if not task.numbers or given["no_restart"]:
+        carry_out(given, task, Link())
         return 0
     files = [given[name] for name in ("output", "trace", "plot") if given[name] not in (None, TO_STDOUT)]
     keeps = given["checkpoint"] is not None
-    return supervise(numbers, files, keeps, lambda task, link: carry_out(given_to(given, task), task, link))
+    return supervise(task, files, keeps, lambda task, link: carry_out(given_to(given, task), task, link))
 
 
 def given_to(given: dict[str, Any], task: Task) -> dict[str, Any]:
@@ -127,12 +127,13 @@ def check_kept(known: Algorithm | None, options: dict[str, Any]) -> None:
         check_checkpoint(known, {})
 
 
-def gpus_of(options: dict[str, Any]) -> list[int]:
-    """Numbers of the GPUs that the options name; none where they name other devices."""
+def task_of(options: dict[str, Any]) -> Task:
+    """The GPUs that the options name, none where they name other devices, and whether the cores stand beside them."""
     from gstream.options.run_options import parse_devices
 
     specs = parse_devices(options["devices"]) if "devices" in options else []
-    return [spec.seed for spec in specs if spec.kind == "cuda"]
+    numbers = tuple(spec.seed for spec in specs if spec.kind == "cuda")
+    return Task(numbers, beside=0 < len(numbers) < len(specs))
 
 
 def check_written(given: dict[str, Any], known: Algorithm | None, inputs: list[Path], force: bool) -> None:
@@ -270,6 +271,8 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
                         f"{show_bytes(peak_rss())} in all"),
     ]  # fmt: skip
     lines += device_lines(stats)
+    if stats["cores_pages"]:
+        lines.append(("cores", f"took {stats['cores_pages']:,} pages beside the GPUs"))
     lines += [("lost", f"{loss['lost']}, on to {loss['devices']}: {loss['why']}") for loss in summary["lost"]]
     lines += kept_lines(stats["kept"])
     for name, value in summary.items():

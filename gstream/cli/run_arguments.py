@@ -18,7 +18,7 @@ from pagestore.errors import UsageError
 
 MOST_GPUS = 1024  # no machine has more
 RUN_OPTIONS = (  # of the driver, as gstream.options.run_options.RunOptions has them
-    "device_memory", "host_memory", "threads", "batch_bytes", "streams", "cache", "direction", "micro",
+    "device_memory", "host_memory", "threads", "batch_bytes", "streams", "cache", "direction", "dispatch", "micro",
     "max_supersteps",
 )  # fmt: skip
 OWN = "Options of algorithms and programs"
@@ -57,7 +57,7 @@ DRIVERS: dict[str, Declared] = {
         "certify": _switch("--certify", "Prove the answer, or what can be proved of it."),
     },
     "Memory and devices": {
-        "devices": _option(list[str], "NAME", "host[:N], cuda[:N,M...]. Default: host."),
+        "devices": _option(list[str], "NAME", "host[:N], cuda[:N,M...], or both. Default: host."),
         "gpus": _option(int, "N", "Run on the first N GPUs: --devices cuda:0,1,... in short."),
         "device_memory": _option(str, "SIZE", "Memory of a device that the run may use. Default: what is free."),
         "host_memory": _option(
@@ -76,6 +76,9 @@ DRIVERS: dict[str, Declared] = {
         "streams": _option(int, "N", "Streams of a device that copies. Default: up to 32."),
         "cache": _option(str, "auto|lru|pinned|0", "Policy of the page caches.", default="auto"),
         "direction": _option(str, "auto|push|pull", "Fixed direction of all supersteps.", default="auto"),
+        "dispatch": _option(
+            str, "auto|fixed", "Pages of GPUs and cores: to whoever is free, or fixed shares.", default="auto"
+        ),
         "micro": _option(str, "vertex|edge|hybrid|1..32", "Lanes of a GPU that share a list.", default="hybrid"),
         "no_heads": _switch("--no-heads", "Do without the first neighbours of each vertex."),
         "no_zero_copy": _switch("--no-zero-copy", "GPUs copy all pages; none is read in place."),

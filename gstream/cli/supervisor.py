@@ -46,22 +46,26 @@ class Loss(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is to do. numbers: its GPUs, as often as they were named; none: the host's cores. resume: go on
-    from what an earlier worker kept; replace: files that an earlier worker may have written may be replaced."""
+    """What a worker is to do. numbers: its GPUs, as often as they were named; none: the host's cores. beside: the cores
+    take part in what GPUs do. resume: go on from what an earlier worker kept; replace: files that an earlier worker may
+    have written may be replaced."""
 
     numbers: tuple[int, ...]
     resume: bool = False
     replace: bool = False
     losses: tuple[Loss, ...] = ()
+    beside: bool = False
 
     @property
     def devices(self) -> str:
-        return devices_of(self.numbers)
+        return devices_of(self.numbers, self.beside)
 
 
-def devices_of(numbers: tuple[int, ...]) -> str:
-    """GPUs, or the host's cores, as --devices takes them."""
-    return f"cuda:{','.join(map(str, numbers))}" if numbers else "host"
+def devices_of(numbers: tuple[int, ...], beside: bool) -> str:
+    """GPUs, the host's cores, or both, as --devices takes them."""
+    if not numbers:
+        return "host"
+    return f"{'host,' if beside else ''}cuda:{','.join(map(str, numbers))}"
 
 
 class Link:
@@ -108,15 +112,15 @@ class Ended(NamedTuple):
             return "its process does not end, not even by SIGKILL"
         return f"its process was ended by {signal.Signals(-self.code).name}"
 
-    def loss(self, left: tuple[int, ...]) -> Loss:
-        """What is said of it in the summary. left: GPUs of the next worker."""
-        return Loss("worker" if self.gpu is None else f"cuda:{self.gpu}", self.why, devices_of(left))
+    def loss(self, devices: str) -> Loss:
+        """What is said of it in the summary. devices: of the next worker."""
+        return Loss("worker" if self.gpu is None else f"cuda:{self.gpu}", self.why, devices)
 
 
-def supervise(numbers: list[int], files: list[Path], keeps: bool, work: Work) -> int:
-    """Have `work` done by a worker on these GPUs, after a loss by others on the remaining ones; the exit code of the
+def supervise(task: Task, files: list[Path], keeps: bool, work: Work) -> int:
+    """Have `work` done by a worker on a task's GPUs, after a loss by others on the remaining ones; the exit code of the
     last. files: those that `work` writes; keeps: whether it writes checkpoints."""
-    task, again = Task(tuple(numbers)), True
+    again = True
     with Signals().taken() as signals:
         while True:
             ended = _have_done(task, work, signals)
@@ -133,7 +137,8 @@ def supervise(numbers: list[int], files: list[Path], keeps: bool, work: Work) ->
             left = _left(task.numbers, ended, again)
             again = again and "lost" in ended.told
             kept, checked = keeps and (task.resume or "stepped" in ended.told), "checked" in ended.told
-            following = Task(left, kept, task.replace or checked, (*task.losses, ended.loss(left)))
+            losses = (*task.losses, ended.loss(devices_of(left, task.beside)))
+            following = Task(left, kept, task.replace or checked, losses, task.beside)
             _say(task, ended, following, keeps)
             task = following
 

@@ -144,6 +144,11 @@ class Device(ABC):
         """Those of the pages (int64[n], ascending) that the device would not hold if they were asked for next."""
         return numbers
 
+    @property
+    def behind(self) -> int:
+        """Batches that were submitted and whose copies are not known to be over."""
+        return 0
+
     @abstractmethod
     def submit(self, batch: Batch) -> None:
         """Copy a batch and run the step's kernel over it, in stream order; batch.done is called after the copy."""
@@ -205,11 +210,12 @@ class Exchange(ABC):
     devices whose memory one device can't read. sends: `apply` can hand its messages to all devices. sent: it has, and
     values and bits may be with the device alone whose slice has them.
 
-    partition: which pages each device is given; others may be put in its place between supersteps.
+    partition: which pages each device is given; others may be put in its place between supersteps. with_cores: cores
+    beside the devices take pages of the step that begins.
     """
 
     apart = 0
-    sends = sent = False
+    sends = sent = with_cores = False
     _slices: Sequence[Range] | None = None
     _sending = False
 
@@ -291,6 +297,20 @@ class Exchange(ABC):
     @abstractmethod
     def collect(self) -> None:
         """Bring the values and active bits of all slices to the first device, if `apply` has sent."""
+
+    # Cores beside devices that copy (gstream.devices.host.beside)
+
+    def hand_out(self, slices: Sequence[Range], cores: Any, names: Sequence[str]) -> Call:
+        """Copy arrays of these names (BesideState.needed) to the BesideState `cores`: of values and messages each
+        device's slice, and the first device's bitmaps.
+
+        Returns what waits until they are there, in any thread. May be queued: the devices may go on.
+        """
+        raise NotImplementedError
+
+    def take_in(self, slices: Sequence[Range], cores: Any) -> None:
+        """Combine what cores.touched got into each device's slice, `reduce` follows; may be queued."""
+        raise NotImplementedError
 
     # Counts
 

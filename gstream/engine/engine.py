@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -24,14 +24,14 @@ from gstream.devices.job import DeviceMemoryError, DevicePlan, HostVertices, Job
 from gstream.devices.page_kernel import PageKernel
 from gstream.engine.checkpoint import Keeper, make_keeper
 from gstream.engine.demand import Demand
-from gstream.engine.make_devices import make_devices, make_exchange
+from gstream.engine.make_devices import make_beside, make_devices, make_exchange
 from gstream.engine.run import Run
 from gstream.engine.run_state import Watch
 from gstream.engine.superstep import stream
 from gstream.engine.turns import Turn
 from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.options.memory import memory
-from gstream.options.run_options import RunOptions, parse_devices
+from gstream.options.run_options import RunOptions, parse_devices, split_cores
 from gstream.options.stopping import Asked
 from gstream.paging.page_table import PageTable
 from gstream.paging.source_pool import Sources
@@ -59,11 +59,13 @@ class Engine:
     def __init__(self, store: Any, options: RunOptions | None = None, turn: Turn | None = None) -> None:
         self.store, self.options, self.turn = store, options or RunOptions(), turn or Turn(store.path)
         keep_freed_memory()
-        self.specs = parse_devices(self.options.devices)
+        self.specs, beside = split_cores(parse_devices(self.options.devices))
         self.device_counts = len(self.specs), sum(spec.kind == "host" for spec in self.specs)  # the latter: hosts
         self.graph = graph_of(store, len(self.specs))
         self.devices: list[Device] = make_devices(self.specs, self.options)
         self.exchange = make_exchange(self.devices)
+        self.cores = make_beside(self.devices, self.options) if beside else None
+        self._server = ThreadPoolExecutor(1, "cores", *QUIET) if beside else None
         self.graph = replace(self.graph, apart=self.exchange.apart)
         self._readers = ThreadPoolExecutor(self.options.read_threads, "read-ahead", *QUIET)
         poison = any(device.reads_late for device in self.devices)
@@ -96,8 +98,16 @@ class Engine:
             self.workers.close()
         self.sources.clear()
         self.arrays.keep(set())
+        if self._server is not None and self.cores is not None:
+            self._server.shutdown()
+            self.cores.close()
         for device in self.devices:
             device.close()
+
+    def serve(self, call: Callable[[], Any]) -> Future[Any]:
+        """Call in the thread that works for cores beside other devices."""
+        assert self._server is not None
+        return self._server.submit(call)
 
     @cached_property
     def workers(self) -> Workers:
@@ -146,9 +156,10 @@ class Engine:
         rooms = zip(self.devices, self._device_memories(), strict=True)
         places = [Place(not device.in_place, *([] if room is None else [room])) for device, room in rooms]
         where = places, self.exchange.partition, self.host_memory
-        plan = make_plan(code, graph, options, *where, Constants(), *beside)
+        plan = make_plan(code, graph, options, *where, Constants(), *beside, cores=self.cores is not None)
         plan = what_is_there(plan, plan.tables, self.sources, self.devices)
-        return replace(plan, constants=self._measured(plan))
+        cores = None if plan.cores is None else self._costs.core_constants
+        return replace(plan, constants=self._measured(plan), core_constants=cores)
 
     def measure(self) -> Constants:
         """How fast kernels and links are here: measured once on a machine, kept on disk, learnt from runs."""
@@ -196,7 +207,7 @@ class Engine:
             needed = code.reads() | ({"degree"} if code.idempotent else set())
             self.arrays.keep({self._degrees(code, name)[0] for name in needed - {"weight"}} | {f"heads/{plan.heads}"})
         self._known[plan.weights] |= plan.tables
-        self.sources.prepare(plan.sources, plan.tables)
+        self.sources.prepare(plan.sources, plan.tables, int(plan.cores is not None))
         host = self._host_vertices(code, plan)
         jobs = [Job(code, known, self.graph.vertices, plan.tables, host) for known in plan.device_plans]
         read_before = self.sources.bytes_read
@@ -208,6 +219,9 @@ class Engine:
                 for device, job in zip(self.devices, jobs, strict=True):
                     undo.callback(device.detach)
                     device.attach(job)
+                if self.cores is not None and plan.cores is not None:
+                    undo.callback(self.cores.detach)
+                    self.cores.attach(replace(jobs[0], plan=plan.cores))
                 for device in self.devices:
                     undo.callback(device.wait_quietly)  # all, before one gives memory back that others may work on
                 run = Run(self, code, plan, host, asked, limit, watch, keeper)
@@ -274,7 +288,7 @@ class Engine:
 
     def _forget(self) -> None:
         """After an error: pages that were on their way may be in any state, on devices and in host memory."""
-        for device in self.devices:
+        for device in [*self.devices, *([] if self.cores is None else [self.cores])]:
             device.release()
         self.sources.drop_streamed()
 
@@ -319,7 +333,7 @@ class Engine:
 
     def _held_bytes(self) -> int:
         """Tracked bytes of host memory: pages, arrays of all vertices, host devices' attributes."""
-        hosts = sum(device.memory_bytes for device in self.devices if isinstance(device, HostDevice))
+        hosts = sum(device.memory_bytes for device in [*self.devices, self.cores] if isinstance(device, HostDevice))
         return self.sources.bytes_held + self.arrays.nbytes + hosts
 
     def _note_peak(self, plan: Plan) -> None:
@@ -340,6 +354,10 @@ class Engine:
             stats.attribute_bytes_moved += counted.attribute_bytes
             stats.device_bytes_moved[number] += counted.bytes_moved
             stats.merge_seconds = max(stats.merge_seconds, counted.merge_seconds)  # devices merge side by side
+        if self.cores is not None:
+            counted = self.cores.take_stats()
+            stats.cores_pages += counted.pages
+            stats.edges_visited += counted.edges
         hits, misses = self.sources.take_hits()
         stats.cache_hits += hits
         stats.cache_misses += misses

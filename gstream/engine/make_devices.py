@@ -6,13 +6,14 @@ import os
 from importlib import import_module
 
 from gstream.devices.base import Device, Exchange
+from gstream.devices.host.beside import BesideDevice
 from gstream.devices.host.device import HostDevice
 from gstream.options.run_options import TEST_DEVICES, DeviceSpec, RunOptions
 
 
 def make_devices(specs: list[DeviceSpec], options: RunOptions) -> list[Device]:
     """One device a spec. Raises DeviceMissingError where a GPU, or what drives it, is missing."""
-    hosts = sum(spec.kind == "host" for spec in specs)
+    hosts = len(specs)  # if there are any
     threads = max(1, options.host_threads // max(1, hosts))
     made: list[Device] = []
     try:
@@ -25,8 +26,14 @@ def make_devices(specs: list[DeviceSpec], options: RunOptions) -> list[Device]:
     return made
 
 
+def make_beside(devices: list[Device], options: RunOptions) -> BesideDevice:
+    """The cores beside devices with memory of their own: all but one, which feeds these."""
+    pin = devices[0].pin if devices[0].pins else None
+    return BesideDevice(max(1, options.host_threads - 1), pin, options.trace)
+
+
 def make_exchange(devices: list[Device]) -> Exchange:
-    """How they agree: devices of one run are all of one kind, which says so."""
+    """How they agree: devices that hold values are all of one kind, which says so."""
     return devices[0].exchange(devices)
 
 

@@ -6,11 +6,13 @@ gstream.engine.superstep makes one after the other; a fast path makes some in an
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, Protocol
 
 import numpy as np
 
 from gstream.devices.base import Exchange
+from gstream.devices.host.beside import BesideDevice
 from gstream.devices.job import HostVertices, Step
 from gstream.engine.checkpoint import Keeper
 from gstream.engine.demand import Demand
@@ -33,9 +35,13 @@ class Parts(Protocol):
     """What a run takes of the engine: how devices agree, where pages come from, and whom to tell."""
 
     exchange: Exchange
+    cores: BesideDevice | None
     sources: Sources
     options: RunOptions
     turn: Turn
+
+    def serve(self, call: Callable[[], Any]) -> Future[Any]:
+        """Call in the thread that works for the cores."""
 
     def note_peak(self, more: int = 0) -> None:
         """Take what is held now, and `more` bytes, into the peak of memory."""
@@ -99,7 +105,7 @@ class RunState:
     def counts(self) -> Counts:
         """Of the engine so far, without the pages that were queued for the next superstep."""
         pages, moved, edges = -self.pages_ahead, 0, 0
-        for device in self.devices:
+        for device in [*self.devices, *([] if self.engine.cores is None else [self.engine.cores])]:
             stats = device.stats
             pages, moved, edges = pages + stats.pages, moved + stats.bytes_moved, edges + stats.edges
         return pages, moved, edges, self.sources.bytes_read

@@ -10,7 +10,7 @@ the values' own width: a GPU that takes lists by tiles adds up in another order,
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from gstream.devices.base import Device, Exchange, Feeding
 from gstream.devices.job import Range, Step
 from gstream.engine.demand import Demand
 from gstream.engine.direction import Frontier
-from gstream.engine.run_state import Counts, RunState
+from gstream.engine.dispatcher import Dispatcher, feed_others, read_in_place
+from gstream.engine.run_state import Counts, Parts, RunState
 from gstream.paging.page_source import PageSource
 from gstream.paging.page_table import NO_PAGES
 from gstream.paging.source_pool import Sources
@@ -26,7 +27,14 @@ from gstream.telemetry.stats import StepStats
 
 
 class Supersteps(RunState):
-    """Supersteps of one program, one at a time."""
+    """Supersteps of one program, one at a time. dispatcher: of a plan in which cores stand beside the devices."""
+
+    def __init__(self, engine: Parts, *given: Any) -> None:
+        super().__init__(engine, *given)
+        self.dispatcher: Dispatcher | None = None
+        if self.plan.cores is not None:
+            assert engine.cores is not None
+            self.dispatcher = Dispatcher(self, engine.cores, engine.serve)
 
     def step(self, frontier: Frontier) -> Frontier:
         """One superstep, which any run may make: the next frontier."""
@@ -41,6 +49,8 @@ class Supersteps(RunState):
 
         in_place: int64[k], pages that devices read in host memory, if it holds them.
         """
+        if self.dispatcher is not None:
+            self.dispatcher.begin(step, demand, in_place)
         self.refresh(step)
         for chunk, slices in self.slices:
             if not self.resident:
@@ -48,7 +58,7 @@ class Supersteps(RunState):
             wanted = demand
             if len(self.slices) > 1 and step.direction == "pull":
                 wanted = demand.among(step.table.pages_of_range(*chunk))
-            self.join(step, wanted, in_place)
+            self.join(step, wanted, chunk, in_place)
             self.merge(step, chunk, slices)
 
     def pull_whole(self, number: int) -> None:
@@ -58,7 +68,7 @@ class Supersteps(RunState):
         before = self.code.superstep
         self.code.set_superstep(number)
         self.refresh(step)
-        self.join(step, demand)
+        self.join(step, demand, self.slices[0][0])
         self.code.set_superstep(before)
 
     def load(self, chunk: Range) -> None:
@@ -73,11 +83,14 @@ class Supersteps(RunState):
                     self.load(chunk)
                 self.exchange.queue(lambda device, _, chunk=chunk: device.state.refresh(chunk))
 
-    def join(self, step: Step, demand: Demand, in_place: np.ndarray = NO_PAGES) -> None:
-        """Lines 13 to 27: pages to their owners, side by side."""
+    def join(self, step: Step, demand: Demand, chunk: Range, in_place: np.ndarray = NO_PAGES) -> None:
+        """Lines 13 to 27: pages to their owners, side by side, or to whoever is free."""
+        again = self.whole is not None and not self.last and len(demand.numbers) == step.table.pages
+        if self.dispatcher is not None and self.dispatcher.joined:
+            self.dispatcher.join(step, demand, in_place, again, chunk)
+            return
         self.exchange.begin(step)
         if len(demand.numbers):
-            again = self.whole is not None and not self.last and len(demand.numbers) == step.table.pages
             stream(self.exchange, self.sources, demand, self.plan.weights, again, in_place)
 
     def merge(self, step: Step, chunk: Range, slices: list[Range]) -> None:
@@ -90,6 +103,8 @@ class Supersteps(RunState):
                 device.state.apply(part)
 
         summed = self.whole is not None and step.direction == "pull"
+        if self.dispatcher is not None:
+            self.dispatcher.hand_in(slices)
         self.exchange.reduce(slices, step.table if summed else None, apply)
         self.hand_round(slices)
         if self.trace is not None:
@@ -159,7 +174,7 @@ def stream(
     again: the next call is for the same pages. in_place: as for Supersteps.nested_loop.
     """
     given, feedings = sources.by_name[demand.table.name], []
-    for device, source, share in zip(exchange.devices, given, shares(exchange, demand), strict=True):
+    for device, source, share in zip(exchange.devices, given, shares(exchange, demand), strict=False):  # cores' is last
         feedings.append(feed(device, source, share, weights, again, in_place))
     exchange.feed(feedings)
 
@@ -174,33 +189,9 @@ def feed(
 ) -> Feeding:
     """Submit pages to a device, a batch a step: first those that its cache holds (lines 14 and 22), then the others.
 
-    Does not wait for the last ones. again: reading and copying go on for the next call meanwhile.
+    Does not wait for the last ones. again: as of feed_others.
     """
-    table = demand.table
-    others = device.run_cached_pages(table, demand.numbers)
-    if len(in_place) and len(others):
-        others = read_in_place(device, source, demand, weights, others, in_place)
+    others = device.run_cached_pages(demand.table, demand.numbers)
+    others = read_in_place(device, source, demand, weights, others, in_place)
     yield  # other devices may begin
-    if len(others) == 0:
-        return
-    with closing(source.batches(others, device.in_place, device.wait_for_room, weights, again)) as batches:
-        for batch in batches:
-            device.submit(batch)
-            yield
-    for batch in source.first_again(device.absent(table, others), weights) if again and not device.in_place else ():
-        if not device.submit_ahead(batch):
-            break
-        yield
-
-
-def read_in_place(
-    device: Device, source: PageSource, demand: Demand, weights: bool, others: np.ndarray, in_place: np.ndarray
-) -> np.ndarray:
-    """Submit those of the pages `others` (int64[n]) that are to be read in host memory; returns the rest."""
-    sparse = source.lying(others[np.isin(others, in_place, assume_unique=True)], weights)
-    if len(sparse.numbers) == 0:
-        return others
-    device.stats.bytes_moved += int(demand.among(sparse.numbers).bytes_in_place(weights).sum())
-    device.stats.pages_in_place += len(sparse.numbers)
-    device.submit_in_place(sparse)
-    return others[np.isin(others, sparse.numbers, assume_unique=True, invert=True)]
+    yield from feed_others(device, source, others, weights, again)

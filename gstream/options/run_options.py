@@ -20,6 +20,7 @@ from pagestore.sizes import parse_size, show_bytes
 BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
 CACHE_POLICIES = ("auto", "lru", "pinned", "0")
 DIRECTIONS = ("auto", "push", "pull")
+DISPATCH = ("auto", "fixed")
 MICRO = ("vertex", "edge", "hybrid", "1", "2", "4", "8", "16", "32")  # numbers: of pagestore.layout, which takes NumPy
 SIZES = ("device_memory", "host_memory", "batch_bytes")
 SWITCHES = ("use_heads", "zero_copy", "resume", "replace_checkpoint")
@@ -49,7 +50,8 @@ class RunOptions:
     """Options of one engine. Raises UsageError on a value outside its limits.
 
     devices: "host", "host:N" (N devices that share the cores), "cuda" (the first GPU), "cuda:N" (GPU number N),
-        "cuda:0,1" (several); a list joins them. A GPU may be named twice, to try out two
+        "cuda:0,1" (several), "host,cuda:0" (the cores beside GPUs); a list joins them. A GPU may be named twice, to
+        try out two
     device_memory, host_memory: caps in bytes, or text as the command line takes it ("8GB", "1GiB"; so may batch_bytes
         be); None is what the machine has
     batch_bytes: pages of one copy and one launch, at most one stretch of them; None: 16 MiB, more on many devices
@@ -57,6 +59,8 @@ class RunOptions:
         with batches of that size, up to 32
     cache: policy of both page caches, host memory over disk and device memory over the link; "auto" pins, 0 has none
     direction: "auto" chooses in every superstep
+    dispatch: of cores beside GPUs. "auto" gives pages to whoever is free, and leaves the cores out where that is
+        slower; "fixed" gives both calibrated shares of every superstep, so that sums repeat bit by bit
     micro: lanes of a GPU that share a vertex's list (thesis 4.1): one ("vertex"), a warp ("edge"), a number ("1", "2",
         "4", "8", "16", "32"), or at least what each page's directory entry says; lists of column pages have one
     use_heads: hold the first neighbours of each vertex where programs with `done` gain by it
@@ -78,6 +82,7 @@ class RunOptions:
     streams: int | None = None
     cache: str = "auto"
     direction: str = "auto"
+    dispatch: str = "auto"
     micro: str = "hybrid"
     use_heads: bool = True
     zero_copy: bool = True
@@ -118,6 +123,7 @@ class RunOptions:
         _check_choice("--cache", self.cache, CACHE_POLICIES)
         _check_choice("--direction", self.direction, DIRECTIONS)
         _check_choice("--micro", self.micro, MICRO)
+        _check_choice("--dispatch", self.dispatch, DISPATCH)
         self._check_checkpoint()
         self._check_progress()
 
@@ -173,8 +179,8 @@ class DeviceSpec:
 
 
 def parse_devices(names: list[str]) -> list[DeviceSpec]:
-    """DeviceSpecs of `RunOptions.devices`. Raises UsageError for an unknown name, or devices that can't be joined.
-    Whether a GPU is there shows when the engine makes its device."""
+    """DeviceSpecs of `RunOptions.devices`, the host's cores last. Raises UsageError for an unknown name, or devices
+    that can't be joined. Whether a GPU is there shows when the engine makes its device."""
     joined = ",".join(names)
     specs: list[DeviceSpec] = []
     for name in joined.split(",") if joined else []:
@@ -194,11 +200,20 @@ def parse_devices(names: list[str]) -> list[DeviceSpec]:
         else:
             seed, count = (values + [0, 1][len(values) :])[:2]
             specs += [DeviceSpec("fake", seed + offset) for offset in range(_shared(name, count))]
-    if len({spec.kind for spec in specs}) > 1:
-        raise UsageError(f"--devices {joined}: devices of one run are all of one kind. Name one kind.")
+    others = [spec for spec in specs if spec.kind != "host"]
+    if len({spec.kind for spec in others}) > 1:
+        raise UsageError(f"--devices {joined}: devices beside the cores are all of one kind. Name one kind.")
+    if others and len(specs) > len(others) + 1:
+        raise UsageError(f"--devices {joined}: beside others the cores are one device. Pass host once.")
     if not specs:
         raise UsageError(f"--devices {joined}: names no device. Pass --devices host.")
-    return specs
+    return others + [spec for spec in specs if spec.kind == "host"]
+
+
+def split_cores(specs: list[DeviceSpec]) -> tuple[list[DeviceSpec], bool]:
+    """The devices that hold a run's values; whether the cores stand beside them."""
+    others = [spec for spec in specs if spec.kind != "host"]
+    return (others, len(others) < len(specs)) if others else (specs, False)
 
 
 KEYWORDS.update(entry.name for entry in fields(RunOptions))

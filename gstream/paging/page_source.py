@@ -251,7 +251,8 @@ class PageSource:
                 if read is not None:
                     read.result()
                     self._loaded[part] = True
-                self._pin_rows(int(part[0]), int(part[-1]) + 1)
+                if not whole:
+                    self._pin_rows(int(part[0]), int(part[-1]) + 1)
                 yield Batch(self.table, part, part, self.pages, weights)
         finally:
             _wait_for((read for _, read in reads), self._process)

@@ -15,7 +15,8 @@ from gstream.telemetry.trace import Trace
 
 
 class Sources:
-    """Page sources by the page set's name, one a device. A resident page set has one source, which all devices share.
+    """Page sources by the page set's name, one a device. A resident page set has one source, which all devices share,
+    and the cores beside them.
 
     bytes_read: of pages and weights, from the store's file so far.
 
@@ -56,25 +57,29 @@ class Sources:
         have = self.by_name.get(table.name)
         return have is not None and (have[0].plan.weights or not weights)
 
-    def prepare(self, plans: dict[str, SourcePlan], tables: dict[str, PageTable]) -> None:
-        """Make the sources as planned; those that hold the same already stay, with their pages."""
+    def prepare(self, plans: dict[str, SourcePlan], tables: dict[str, PageTable], cores: int = 0) -> None:
+        """Make the sources as planned; those that hold the same already stay, with their pages.
+
+        cores: 1 where cores beside the devices take pages, too: theirs is the last.
+        """
+        count = self._devices + cores
         for name in [name for name in self.by_name if name not in plans]:
             if self._capped or not all(plan.resident for plan in plans.values()):
                 self._drop(name)
         for name, plan in plans.items():
             have = self.by_name.get(name)
-            if have is not None and have[0].plan.serves(plan):
+            if have is not None and have[0].plan.serves(plan) and (plan.resident or len(have) == count):
                 continue
             self._drop(name)
             reader = self._store.topology(name).reader(direct=not plan.resident)
             with ExitStack() as undo:
                 made = []
-                for _ in range(1 if plan.resident else self._devices):
+                for _ in range(1 if plan.resident else count):
                     beside = self._readers, self._count, self._poison, self._trace, self._pin
                     given = (tables[name], reader, plan, *beside)
                     made.append(PageSource(*given))
                     undo.callback(made[-1].close)
-                self.by_name[name] = made * self._devices if plan.resident else made
+                self.by_name[name] = made * (self._devices + 1) if plan.resident else made
                 undo.pop_all()
 
     def holds(self, name: str) -> bool:

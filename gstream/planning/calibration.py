@@ -82,9 +82,12 @@ def scatter(targets: Any, sums: Any, counter: Any) -> Any:
             atomic_add(sums, targets[index], 1.0)
 
 
-def constants(workers: Workers, folder: Path | None = None) -> Constants:
-    """The machine's constants for `workers`, from the file in `folder` (default: the user's cache) or measured."""
-    path = _file(workers.threads, folder)
+def constants(workers: Workers, folder: Path | None = None, who: int | str | None = None) -> Constants:
+    """The machine's constants for `workers`, from the file in `folder` (default: the user's cache) or measured.
+
+    who: whose file it is, if not that of runs by so many threads.
+    """
+    path = _file(workers.threads if who is None else who, folder)
     known = _read(path)
     names = {entry.name for entry in fields(Constants)} - {"disk", "load", "list_s"}
     if not names <= known.keys():

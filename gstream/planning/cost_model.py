@@ -51,6 +51,7 @@ class CostModel:
         self._who: int | str = self.gpus[0].name if self.gpus else threads
         self._workers, self._folder = workers, folder
         self._constants: Constants | None = None
+        self._cores: Constants | None = None
         self._taught: list[tuple[str, float]] = []
 
     @property
@@ -62,6 +63,14 @@ class CostModel:
             else:
                 self._constants = calibration.constants(self._workers(), self._folder)
         return self._constants
+
+    @property
+    def core_constants(self) -> Constants:
+        """Of the host's cores beside GPUs, as measured once: runs don't change them, so that fixed shares stay."""
+        if self._cores is None:
+            workers = self._workers()
+            self._cores = calibration.constants(workers, self._folder, f"{workers.threads}-beside")
+        return self._cores
 
     def account(self, stats: RunStats, plan: Plan, supersteps: int) -> None:
         """Write predicted_seconds beside a run's counted figures, by its plan's constants, and learn from them.
@@ -114,7 +123,7 @@ def lessons(stats: RunStats, plan: Plan, gpus: bool) -> list[tuple[str, float]]:
     Kernels: over large supersteps that waited for nothing else, neither disk nor link. A pull that ends at the first
     neighbour that will do says nothing: what it takes is a matter of vertices, not of the few edges it looks at.
     """
-    if plan.copies and not gpus:
+    if plan.copies and not gpus or plan.cores is not None:  # of two kinds of devices
         return []
     least = GPU_EDGES * plan.devices if gpus else HOST_EDGES
     merge = stats.merge_seconds / max(1, stats.supersteps) if plan.devices > 1 else 0.0

@@ -18,6 +18,8 @@ from gstream.planning.cost_equations import Constants, superstep_seconds
 from gstream.planning.memory_fit import Graph
 from pagestore.errors import ResourceError
 
+SHARED = 0.85  # of their rate alone that cores have while a link copies from the same memory (measured: 0.82)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -29,7 +31,8 @@ class Plan:
     read. in_host_cache, on_devices: pages of it that runs before left in caches, how many, and which on each device.
     spare_bytes: what the run leaves of the host memory that it may take. partition: who owns which pages at first.
     copies: whether any device has memory of its own. sends: `apply` may send messages in place of values, as each
-    depends on its vertex alone (gstream.devices.base.Exchange.attach).
+    depends on its vertex alone (gstream.devices.base.Exchange.attach). cores: what the host's cores hold beside the
+    devices, where they may take pages; core_constants: how fast they are. idle: why cores that are there don't.
     """
 
     case: int
@@ -50,6 +53,9 @@ class Plan:
     spare_bytes: int
     graph: Graph
     constants: Constants
+    cores: DevicePlan | None = None
+    core_constants: Constants | None = None
+    idle: str = ""
     unread: dict[str, int] = field(default_factory=dict)
     in_host_cache: dict[str, int] = field(default_factory=dict)
     on_devices: dict[str, list[np.ndarray]] = field(default_factory=dict)
@@ -87,6 +93,19 @@ class Plan:
             return [table.all_pages() for _ in self.chunks]
         return [table.pages_of_range(*chunk) for chunk in self.chunks]
 
+    def page_rates(self, table: PageTable, direction: str) -> tuple[float, float]:
+        """Pages a second of all devices' links, and of the cores beside them (0: there are none)."""
+        devices = self.constants.c2 * self.devices / table.stored_bytes(1, self.weights)
+        if self.cores is None or self.core_constants is None:
+            return devices, 0.0
+        edges = max(1.0, float(table.edges.sum()) / max(1, table.pages))
+        return devices, SHARED * self.core_constants.edges(direction) / edges
+
+    def device_share(self, direction: str) -> float:
+        """Of the pages that must come: those that devices take, not the cores."""
+        devices, cores = self.page_rates(self.table(direction), direction)
+        return devices / (devices + cores)
+
     def sweep_bytes(self, supersteps: int) -> int:
         """Bytes of pages that `supersteps` full sweeps move, cache hits taken off; 0 for frontier programs."""
         if not self.sweep:
@@ -97,7 +116,7 @@ class Plan:
             asked = [self.partition.share(pages, table.stretch, number) for pages in self.passes(self.directions[0])]
             hits = _cache_hits(asked, slots, self.device.policy, supersteps, self._held(table, number))
             moved += supersteps * sum(map(len, asked)) - hits
-        return table.stored_bytes(moved, self.weights)
+        return table.stored_bytes(int(moved * self.device_share(self.directions[0])), self.weights)
 
     @property
     def tables(self) -> dict[str, PageTable]:
@@ -150,10 +169,11 @@ class Plan:
         if cold:
             hit, slots = min(hit, held / max(1, table.pages)), self.in_host_cache.get(table.name, 0) + held
         from_disk = 0 if source.resident else max(0, pages - slots)
+        share = self.device_share(direction)
         attributes = 0 if self.device.resident else self.device_bytes.get("WA", 0) * len(self.chunks)
         return superstep_seconds(
             self.constants, devices=self.devices, attribute_bytes=attributes,
-            page_bytes=int(table.stored_bytes(pages, self.weights) * (1 - hit)) if self.copies else 0,
+            page_bytes=int(table.stored_bytes(pages, self.weights) * (1 - hit) * share) if self.copies else 0,
             disk_bytes=table.stored_bytes(from_disk, self.weights),
             load_bytes=table.stored_bytes(self.unread.get(table.name, 0), self.weights) if cold else 0,
             batches=batches * (1 - hit) if self.copies else len(self.chunks),

@@ -29,10 +29,12 @@ from gstream.planning.memory_fit import (
     chunk_unit,
     copies_source,
     fit_devices,
+    fixed_bytes,
     holds_back,
     layouts,
     takes_message,
     topologies,
+    vertex_bytes,
     work_list_bytes,
 )
 from gstream.planning.plan import Plan
@@ -198,13 +200,14 @@ class Memory:
 def make_plan(
     code: Any, graph: Graph, options: RunOptions, places: Sequence[Place], partition: Partition, host_memory: int,
     constants: Constants, known: dict[str, PageTable] | None = None, taken: int = 0, later: int = 0,
+    cores: bool = False,
 ) -> Plan:  # fmt: skip
     """Plan a run of a compiled program. Raises UsageError or ResourceError where it can't be done.
 
     places: one a device; partition: who owns which pages. host_memory: bytes that host memory may hold. known: page
     sets that devices may have cached before: they keep them where there is room for all. taken: bytes that an algorithm
     holds beside the program. later: that it takes in all when the program has ended; a host_memory that lacks them is
-    refused here, before any work.
+    refused here, before any work. cores: the host's stand beside devices that all copy.
     """
     memory = Memory(code, graph, options, places, host_memory, taken, later)
     fits = memory.fit()
@@ -222,7 +225,14 @@ def make_plan(
     ]  # fmt: skip
     most = {name: max(slots.get(name, 0) for slots in cached) for slots in cached for name in slots}
     sources = plan_sources(used, weights, options, (memory.devices, hosts), left, host_memory, most)
-    host |= _page_bytes(sources, used, memory.devices, hosts)
+    beside, idle = None, ""
+    if cores:
+        beside, idle = _beside(memory, fits, sources, cached, left, host_memory, most)
+    if beside is not None:
+        host["attributes of cores"] = sum(beside.held.values())
+        left, counts = left - host["attributes of cores"], (memory.devices + 1, 1)
+        sources = plan_sources(used, weights, options, counts, left, host_memory, most)
+    host |= _page_bytes(sources, used, memory.devices + (beside is not None), max(hosts, int(beside is not None)))
     plans = tuple(_device_plan(memory, fit, slots) for fit, slots in zip(fits, cached, strict=True))
     slots = {name: sum(plan.cache_pages.get(name, 0) for plan in plans) for name in used}
     whole = not memory.copies or all(slots[name] >= table.pages for name, table in used.items())
@@ -235,8 +245,42 @@ def make_plan(
         copies=memory.copies, sends=_sends(code, layout) and len(chunks) == 1, sources=sources,
         heads=graph.tables["in"].name if layout.heads else None, weights=weights,
         double_buffer=_double(code, layout), host_bytes=host, spare_bytes=host_memory - taken - sum(host.values()),
-        graph=graph, constants=constants,
+        graph=graph, constants=constants, cores=beside, idle=idle,
     )  # fmt: skip
+
+
+def _beside(
+    memory: Memory, fits: list[DeviceFit], sources: dict[str, SourcePlan], cached: list[dict[str, int]], left: int,
+    cap: int, most: dict[str, int],
+) -> tuple[DevicePlan | None, str]:  # fmt: skip
+    """What cores beside devices that copy hold, or why they stay idle; fixed shares are given anyway. left: bytes of
+    host memory that pages may take."""
+    fit, used, fixed = fits[0], memory.used(fits[0].layout), memory.options.dispatch == "fixed"
+    code, graph = memory.code, memory.graph
+    held = fixed_bytes(code, fit.layout, graph, False)
+    held["WA"] = max(fit.chunk, min(BLOCK, graph.vertices)) * vertex_bytes(code, fit.layout, graph, False)
+    try:
+        counts = memory.devices + 1, 1
+        with_cores = plan_sources(used, memory.weights, memory.options, counts, left - sum(held.values()), cap, most)
+    except CapError:
+        return None, "the host's memory has no room for their attributes"
+    whole = all(sum(slots.get(name, 0) for slots in cached) >= used[name].pages for name in used)
+    if idle := "" if fixed else idle_cores(whole, all(plan.resident for plan in with_cores.values())):
+        return None, idle
+    plan = DevicePlan(
+        resident=fit.layout.resident, message=takes_message(code, fit.layout),
+        source_copy=copies_source(code, fit.layout), chunk=fit.chunk, heads=fit.layout.heads, open_bits=code.has_done,
+        senders=graph.reached("out"), receivers=graph.reached("in"), held=held,
+    )  # fmt: skip
+    return plan, ""
+
+
+def idle_cores(whole: bool, in_memory: bool) -> str:
+    """Why cores have nothing to give; "" where they may have. whole: devices hold all pages; in_memory: the host
+    does."""
+    if whole:
+        return "the devices' memory holds all pages"
+    return "" if in_memory else "pages come from disk"
 
 
 def _device_plan(memory: Memory, fit: DeviceFit, cached: dict[str, int]) -> DevicePlan:

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 SUMMED = (
-    "pages_moved", "pages_in_place", "bytes_moved", "attribute_bytes_moved", "bytes_read_disk", "edges_visited",
-    "cache_hits", "cache_misses", "loop_seconds", "merge_seconds", "predicted_bytes", "predicted_seconds",
-    "per_superstep",
+    "pages_moved", "pages_in_place", "cores_pages", "bytes_moved", "attribute_bytes_moved", "bytes_read_disk",
+    "edges_visited", "cache_hits", "cache_misses", "loop_seconds", "merge_seconds", "predicted_bytes",
+    "predicted_seconds", "per_superstep",
 )  # fmt: skip
 
 
@@ -60,6 +60,7 @@ class RunStats:
     wanted lists alone, in host memory; their part of bytes_moved is reckoned from mean lengths of lists.
     attribute_bytes_moved: WA and RA copied to and from devices, and what is the store's beside pages and not there from
     runs before: heads, degrees, names.
+    cores_pages: pages that the host's cores took beside GPUs.
     bytes_read_disk: pages read from the store's file during the run. cache_*: hits and misses of the caches (device
     memory over the link, host memory over the disk). peak_memory_bytes: tracked bytes of host memory; on_device_bytes:
     of the fullest device. predicted_*: by the planner, before the run; for programs with a frontier, whose pages no
@@ -74,6 +75,7 @@ class RunStats:
 
     pages_moved: int = 0
     pages_in_place: int = 0
+    cores_pages: int = 0
     bytes_moved: int = 0
     attribute_bytes_moved: int = 0
     bytes_read_disk: int = 0

@@ -101,7 +101,7 @@ def test_what_is_said_of_a_worker_that_is_lost(
         return ends.pop(0)
 
     monkeypatch.setattr(supervisor, "_have_done", have_done)
-    code = supervise([0], [], False, lambda task, link: None)
+    code = supervise(Task((0,)), [], False, lambda task, link: None)
     assert said in capsys.readouterr().err
     if how == "stuck":
         assert code == EXIT_INTERNAL and len(tasks) == 1
@@ -120,7 +120,7 @@ def test_two_deaths_without_a_word_take_the_gpus_away(
         return Ended(WORKER + len(devices), -signal.SIGSEGV, {})
 
     monkeypatch.setattr(supervisor, "_have_done", have_done)
-    assert supervise([0, 2], [], False, lambda task, link: None) == EXIT_INTERNAL
+    assert supervise(Task((0, 2)), [], False, lambda task, link: None) == EXIT_INTERNAL
     assert devices == ["cuda:0,2", "cuda:0,2", "host"]
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("host: its process was ended by SIGSEGV. There is no answer. Run it again")
@@ -134,5 +134,5 @@ def test_asked_to_stop_it_does_not_go_on(monkeypatch: pytest.MonkeyPatch, capsys
         return Ended(WORKER, -signal.SIGKILL, {})
 
     monkeypatch.setattr(supervisor, "_have_done", have_done)
-    assert supervise([0], [], False, lambda task, link: None) == 143
+    assert supervise(Task((0,)), [], False, lambda task, link: None) == 143
     assert "It was asked to stop, so the run does not go on." in capsys.readouterr().err

@@ -295,7 +295,7 @@ def test_no_device_memory_at_all(store, monkeypatch):
         ({"devices": ["host:two"]}, "after a colon comes a number"),
         ({"devices": ["fake:" + "9" * 5000]}, "after a colon comes a number"),
         ({"devices": ["host:0"]}, "names no device"),
-        ({"devices": ["host", "fake:1"]}, "all of one kind"),
+        ({"devices": ["host", "cuda", "fake:1"]}, "all of one kind"),
         ({"cache": "fifo"}, "cache: 'fifo' is unknown"),
         ({"direction": "up"}, "direction: 'up' is unknown"),
         ({"micro": "wide"}, "micro: 'wide' is unknown"),

@@ -115,6 +115,10 @@ class LateExchange(MemoryExchange):
 
         device.later("reduce", run)
 
+    def take_in(self, slices: Sequence[Range], cores: VertexState) -> None:
+        for device, part in zip(self.devices, slices, strict=True):
+            device.later("reduce", lambda device=device, part=part: device.state.reduce(part, [cores]))
+
     def gather(self, slices: Sequence[Range], values: bool) -> None:
         if len(self.devices) > 1:
             self.queue(lambda device, _: self._queue_gather(device, slices, values and not self.sent))

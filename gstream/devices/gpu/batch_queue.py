@@ -10,9 +10,10 @@ import numpy as np
 
 from gstream.devices.base import Device
 from gstream.devices.batch_ring import Placement, cut_by_reach
-from gstream.devices.gpu.driver import Gpu, suspects
+from gstream.devices.gpu.driver import Gpu
 from gstream.devices.gpu.memory import in_context
 from gstream.devices.gpu.page_pool import Launch, PagePool, is_run
+from gstream.devices.gpu.peer_wait import suspects
 from gstream.devices.gpu.stream_lane import Lane, Mark, Spans, span_of
 from gstream.paging.page_source import Batch
 from gstream.paging.page_table import NO_PAGES, PageTable
@@ -247,6 +248,13 @@ class BatchQueue:
         except self.gpu.cuda.Error as error:
             raise self.gpu.failure(what, error) from error
         return what
+
+    @property
+    def behind(self) -> int:
+        """Batches whose copies are not known to be over."""
+        with self.gpu:
+            self._let_go()
+        return len(self._letting_go)
 
     def _let_go(self, all_of_them: bool = False) -> None:
         """Tell the sources of batches whose copies are over."""

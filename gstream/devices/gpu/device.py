@@ -240,6 +240,10 @@ class GpuDevice(Device):
     def absent(self, table: PageTable, numbers: np.ndarray) -> np.ndarray:
         return self._pages.absent(table, numbers)
 
+    @property
+    def behind(self) -> int:
+        return self._pages.behind
+
     def submit(self, batch: Batch) -> None:
         self._pages.submit(batch)
 

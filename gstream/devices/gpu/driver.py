@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices.gpu.peer_wait import PeerWait
+from gstream.devices.gpu.peer_wait import PeerWait, suspects
 from gstream.devices.gpu.prestart import CONNECTIONS
 from gstream.devices.job import DeviceMemoryError
 from gstream.telemetry.trace import NO_SPAN
@@ -206,7 +206,7 @@ class Gpu:
             raise self.failure(suspects(queued), error) from error
 
     def free_bytes(self) -> int:
-        """Bytes of memory that are free now."""
+        """Bytes of memory that are free."""
         return int(self.cuda.mem_get_info()[0])
 
     def empty(self, count: int, dtype: Any) -> Array:
@@ -241,9 +241,13 @@ class Gpu:
     def read(self, address: int, out: np.ndarray, stream: Any) -> np.ndarray:
         """Copy from `address` into host memory, after what is queued on `stream`; there on return."""
         if out.nbytes:
-            self.cuda.memcpy_dtoh_async(out, address, stream)
+            self.queue_read(address, out, stream)
             self.peer_wait.wait_for(stream)
         return out
+
+    def queue_read(self, address: int, out: np.ndarray, stream: Any) -> None:
+        """The same, queued: `out` is pinned, and not empty."""
+        self.cuda.memcpy_dtoh_async(out, address, stream)
 
     def fetch(self, address: int, count: int, dtype: Any, stream: Any) -> np.ndarray:
         """A host array of `count` elements from `address`, after what is queued on `stream`.
@@ -351,11 +355,6 @@ class Gpu:
                 made = {n: Launcher(self, module, kernel, unit.context_bytes) for n, kernel in unit.kernels.items()}
                 _LOADED[key] = made
             return _LOADED[key]
-
-
-def suspects(queued: Sequence[str]) -> str:
-    """Which kernel an error may come from that shows when several have been queued."""
-    return queued[0] if len(queued) == 1 else f"one of {', '.join(queued)}" if queued else ""
 
 
 def never_free(what: object) -> None:

@@ -17,7 +17,8 @@ from gstream.devices.gpu.batch_queue import BatchQueue
 from gstream.devices.gpu.driver import Array, Gpu
 from gstream.devices.gpu.stream_lane import Stopwatch
 from gstream.devices.gpu.vertex_state import GpuState
-from gstream.devices.host.vertex_state import bit_words
+from gstream.devices.host.beside import BesideState
+from gstream.devices.host.vertex_state import BITS, VertexState, bit_words
 from gstream.devices.job import Range, Step
 from gstream.paging.page_table import PageTable
 
@@ -83,7 +84,7 @@ class PeerExchange(Exchange):
 
     def begin(self, step: Step) -> None:
         """Pages that change devices leave no sums of long lists behind, which would be added once more."""
-        if self._begun != self.partition:
+        if self._begun != self.partition or self.with_cores:
             self._begun = self.partition
             for state in (peer.state for peer in self._peers):
                 with state.gpu:
@@ -147,6 +148,76 @@ class PeerExchange(Exchange):
                 if part[0] < part[1]:
                     take_values(first, part, peer)
                     copy_bits(first, part, first.active, peer.active)
+
+    def hand_out(self, slices: Sequence[Range], cores: VertexState, names: Sequence[str]) -> Call:
+        pairs = zip(self._peers, slices, strict=True)
+        copied = [hand_out(peer, part, cores, names, peer is self._peers[0]) for peer, part in pairs]
+
+        def wait() -> None:
+            for peer, event in zip(self._peers, copied, strict=True):
+                with peer.gpu, peer.gpu.suspecting(peer.state.queued):
+                    event.synchronize()
+
+        return wait
+
+    def take_in(self, slices: Sequence[Range], cores: BesideState) -> None:
+        low, high = cores.touched
+        for peer, part in zip(self._peers, slices, strict=True):
+            inside = max(part[0], low), min(part[1], high)
+            if inside[0] < inside[1]:
+                with peer.gpu, peer.merges.over(peer.state.stream):
+                    take_in(peer.state, inside, cores)
+
+
+def hand_out(peer: Peer, part: Range, cores: VertexState, names: Sequence[str], whole: bool) -> Any:
+    """Queue copies of a slice of some arrays, all of which are here, to those of the cores, and of bitmaps if `whole`;
+    the event that comes after them."""
+    state = peer.state
+    with peer.gpu, state.span("merges", f"hand out vertices {part[0]} to {part[1]}"):
+        event = peer.gpu.event()
+        for name in names:
+            mine, theirs = (state.messages if name == "source" else getattr(state, name)), getattr(cores, name)
+            first, last = part[0], min(part[1], state.plan.senders) if name == "source" else part[1]
+            if name in BITS:
+                first, last = 0, state.words if whole else 0
+            if first < last:
+                state.gpu.queue_read(mine.at(first), theirs[first:last], state.stream)
+        event.record(state.stream)
+    return event
+
+
+def take_in(state: GpuState, part: Range, cores: VertexState) -> None:
+    """Queue that what the cores brought about is combined into the values and bits of a part."""
+    at, count = part[0] - state.chunk[0], part[1] - part[0]
+    theirs = cores.value if state.code.in_place else cores.got
+    with state.span("merges", f"take in vertices {part[0]} to {part[1]} of the cores"):
+        combine_cores(state, "values of cores", "reduce_kernel", state.combined, theirs, at, count)
+        if state.code.in_place:
+            words = bit_words(part)
+            first, count = words.start, words.stop - words.start
+            combine_cores(state, "bits of cores", "merge_bits_kernel", state.next, cores.next, first, count)
+
+
+def combine_cores(
+    state: GpuState, what: str, kernel: str, mine: Array, theirs: np.ndarray, at: int, count: int
+) -> None:  # fmt: skip
+    """Queue that `count` elements from `at` on of the cores' array, which is pinned, are combined into this one's.
+
+    Kernels read it in host memory; where they can't it is copied piece by piece.
+    """
+    gpu, size = state.gpu, mine.dtype.itemsize
+    step = count if gpu.reads_host else piece_bytes(state.job.vertices) // size
+    for first in range(at, at + count, step):
+        few = min(step, at + count - first)
+        part = theirs[first : first + few]
+        where = part.ctypes.data
+        if not gpu.reads_host:
+            where = state.buffer("piece of cores", few * size, np.uint8).address
+            gpu.write(where, part, state.stream)
+        addresses = state.put(f"addresses of {what}", np.array([mine.at(first), where], np.uint64))
+        state.launch(kernel, state.blocks(few, 256), mine.at(first), addresses.address, 2, few)
+        if not gpu.reads_host:
+            state.wait()  # the next piece takes the same buffers
 
 
 def reduce(state: GpuState, part: Range, peers: Sequence[GpuState]) -> None:

@@ -45,3 +45,8 @@ class PeerWait:
                 self.look()
             time.sleep(0)
         event.synchronize()
+
+
+def suspects(queued: Sequence[str]) -> str:
+    """Which kernel an error may come from that shows when several have been queued."""
+    return queued[0] if len(queued) == 1 else f"one of {', '.join(queued)}" if queued else ""

@@ -12,9 +12,10 @@ import numpy as np
 
 from gstream.devices.base import Call, Device, Exchange, Feeding
 from gstream.devices.host.threads import QUIET
-from gstream.devices.host.vertex_state import Launch, VertexState
+from gstream.devices.host.vertex_state import BITS, Launch, VertexState
 from gstream.devices.job import DevicePlan, Job, Range, Step
 from gstream.devices.page_kernel import PageKernel
+from gstream.paging.page_source import nothing
 from gstream.paging.page_table import PageTable
 
 
@@ -84,6 +85,21 @@ class MemoryExchange(Exchange):
         began = time.perf_counter()
         device.state.gather(slices, peers, values)
         device.stats.merge_seconds += time.perf_counter() - began
+
+    def hand_out(self, slices: Sequence[Range], cores: Any, names: Sequence[str]) -> Call:
+        for device, part in zip(self.devices, slices, strict=True):
+            device.wait()
+            for name in names:
+                mine, theirs = getattr(device.state, name), getattr(cores, name)
+                if name not in BITS:
+                    theirs[slice(*part)] = mine[slice(*part)]
+                elif device is self.devices[0]:
+                    theirs[:] = mine
+        return nothing
+
+    def take_in(self, slices: Sequence[Range], cores: Any) -> None:
+        for device, part in zip(self.devices, slices, strict=True):
+            device.state.reduce(part, [cores])
 
     def collect(self) -> None:
         if not self.sent or self._slices is None:

@@ -25,6 +25,7 @@ from gstream.hostcode.parts import find_records
 from gstream.paging.page_table import PageTable
 
 COMBINE = {"SUM": np.add, "MIN": np.minimum, "MAX": np.maximum, "OR": np.bitwise_or}
+BITS = ("active", "next", "open", "remain", "held")  # bitmaps of all vertices
 CLAIMS_A_THREAD = 3  # waking a thread takes 20 to 50 us, a claim 5 to 20
 Launch = Callable[..., int]  # launch(kernel, *arguments, limit=most threads): the sum of what they return
 
@@ -54,15 +55,15 @@ class VertexState(Vertices):
         self.chunk: Range = (0, min(job.plan.chunk, job.vertices))
         code, words = job.code, (job.vertices + 63) // 64
         self.counter = np.zeros(1, dtype=np.int64)
-        self.active, self.next = np.zeros(words, dtype=np.uint64), np.zeros(words, dtype=np.uint64)
-        self.open = np.full(words if job.plan.open_bits else 0, ~np.uint64(0), dtype=np.uint64)
-        self.remain = np.zeros(words if job.plan.heads else 0, dtype=np.uint64)
+        self.active, self.next = self._take("active", words, np.uint64, 0), self._take("next", words, np.uint64, 0)
+        self.open = self._take("open", words if job.plan.open_bits else 0, np.uint64, ~np.uint64(0))
+        self.remain = self._take("remain", words if job.plan.heads else 0, np.uint64, 0)
         room = max(job.plan.chunk, min(BLOCK, job.vertices))  # `start` works by whole blocks
         self.held = np.zeros(words if job.plan.held_bits else 0, dtype=np.uint64)
         self.held_back = self.looked = 0  # vertices, edges
         self.known_edges: int | None = None  # of the frontier, where it was looked through
-        self.value = np.empty(room, dtype=code.value_dtype)
-        self.got = np.full(0 if code.in_place else room, code.identity, dtype=code.got_dtype)
+        self.value = self._take("value", room, code.value_dtype)
+        self.got = self._take("got", 0 if code.in_place else room, code.got_dtype, code.identity)
         self.partial_sums = np.zeros((-(-job.vertices // BLOCK), len(code.totals)), dtype=np.float64)
         self.source = self._new_source()
         self.sends, self.no_messages = False, np.empty(0, message_dtype(code))  # `apply` writes messages to source
@@ -73,11 +74,15 @@ class VertexState(Vertices):
         self.attribute_bytes += self._all_degrees.nbytes if self._own_degrees else 0
         self._bind()
 
+    def _take(self, name: str, count: int, dtype: Any, fill: Any = None) -> np.ndarray:
+        """`count` elements for the array of that name, all `fill`; None: holding anything."""
+        return np.empty(count, dtype) if fill is None else np.full(count, fill, dtype)
+
     def _new_source(self) -> np.ndarray | None:
         if self.plan.message:
-            return np.empty(self.job.vertices, dtype=message_dtype(self.code))
+            return self._take("source", self.job.vertices, message_dtype(self.code))
         if self.plan.source_copy:
-            return np.empty(self.job.vertices, dtype=self.code.value_dtype)
+            return self._take("source", self.job.vertices, self.code.value_dtype)
         return None
 
     def _bind(self) -> None:

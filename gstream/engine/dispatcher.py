@@ -1,0 +1,288 @@
+"""Garaph's dispatcher (5.1): devices with memory of their own, and the host's cores beside them, share a superstep.
+
+A device runs what its page cache holds first. The pages that must come to it wait in stretches: the device takes them
+from the end, a batch at a time, and the cores from the beginning, whoever is free. In degree order the first pages hold
+few vertices with long lists, so that the cores give back few sums.
+
+Equation (3) decides each superstep whether the cores take part, by times measured before: with both, n
+pages take (n + r_cores * out) / (r_devices + r_cores) + in, alone n / r_devices. r are pages a second; out, in are the
+times of handing attributes to the cores and taking in what they got. The cores wait for the first, all for the second.
+
+Fixed shares (RunOptions.dispatch) give the cores the first pages of a sweep, as many in every superstep. Sums of floats
+repeat bit by bit then; with shares that depend on who is free they agree but for rounding.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from gstream.devices.base import Device, Feeding
+from gstream.devices.host.beside import BesideDevice
+from gstream.devices.job import Range, Step
+from gstream.engine.demand import Demand
+from gstream.engine.run_state import RunState
+from gstream.paging.ownership import cut_batches
+from gstream.paging.page_source import PageSource, nothing
+from gstream.paging.page_table import NO_PAGES, PageTable
+
+IN_FLIGHT = 4  # batches that a device may have queued before it takes the next: a millisecond of its link
+LEAST_PAGES = 2  # that the cores take at once: waking their threads takes as long as a tenth of it
+MOST_PAGES = 64
+WORTH = 0.97  # of the time without the cores: what it must fall to
+WEIGHT = 0.5  # of the last superstep in a measured rate
+PATIENCE = 2  # supersteps in a row that the cores made longer, before they are left out
+
+
+class Stretches:
+    """Pages that must come to one device, as batches (int64[n] each, ascending): taken from both ends."""
+
+    def __init__(self, batches: Sequence[np.ndarray]) -> None:
+        self.batches = list(batches)
+        self._low, self._high = 0, len(self.batches)
+        self._cut = 0  # pages of the lowest batch that are taken
+        self.left = sum(map(len, self.batches))
+        self._lock = threading.Lock()
+
+    def take_last(self) -> np.ndarray:
+        """The last batch, or what is left of it; int64[0]: all are taken."""
+        with self._lock:
+            if self._low >= self._high:
+                return NO_PAGES
+            self._high -= 1
+            taken = self.batches[self._high][self._cut if self._low == self._high else 0 :]
+            self.left -= len(taken)
+            return taken
+
+    def take_first(self, most: int) -> np.ndarray:
+        """Up to `most` of the first pages."""
+        found: list[np.ndarray] = []
+        with self._lock:
+            while most > 0 and self._low < self._high:
+                part = self.batches[self._low][self._cut : self._cut + most]
+                found.append(part)
+                most -= len(part)
+                self.left -= len(part)
+                self._cut += len(part)
+                if self._cut == len(self.batches[self._low]):
+                    self._low, self._cut = self._low + 1, 0
+        return np.concatenate(found) if found else NO_PAGES
+
+    def close(self) -> None:
+        """Nobody takes any more."""
+        with self._lock:
+            self._low, self.left = self._high, 0
+
+
+class Dispatcher:
+    """Shares out the pages of one run's supersteps; `serve` runs a call in a thread of its own.
+
+    joined: the cores take part in the superstep that goes on.
+    """
+
+    def __init__(self, run: RunState, cores: BesideDevice, serve: Callable[..., Future[Any]]) -> None:
+        self._run, self._cores, self._serve = run, cores, serve
+        self.joined = False
+        self._fixed = run.engine.options.dispatch == "fixed"
+        self._device_rate: dict[str, float] = {}  # pages a second, by direction
+        self._core_rate: dict[str, float] = {}
+        self._worse = 0
+        self._told = 0, 0.0  # pages that the cores have taken, seconds they took
+
+    # Equation (3)
+
+    def begin(self, step: Step, demand: Demand, in_place: np.ndarray) -> None:
+        """A superstep begins: whether the cores take part."""
+        self.joined = len(demand.numbers) > 0 and (self._fixed or self._pays(step, demand, in_place))
+
+    def _pays(self, step: Step, demand: Demand, in_place: np.ndarray) -> bool:
+        source = self._run.sources.by_name[demand.table.name][0]
+        if not source.plan.resident or source.unread or self._worse >= PATIENCE:
+            return False
+        missing = self._run.chooser.missing(demand).numbers
+        pages = len(missing) - len(in_place)
+        if pages <= IN_FLIGHT * source.plan.batch_pages:
+            return False
+        devices, cores = self.rates(step, demand.table)
+        out, back = self._exchange_seconds(step, missing[: int(pages * cores / (devices + cores)) + 1], demand.table)
+        both = (pages + cores * out) / (devices + cores) + back
+        return both < WORTH * pages / devices
+
+    def rates(self, step: Step, table: PageTable) -> tuple[float, float]:
+        """Pages a second of all devices' links, and of the cores: measured, or as the plan's constants say."""
+        devices, cores = self._run.plan.page_rates(table, step.direction)
+        return self._device_rate.get(step.direction, devices), self._core_rate.get(step.direction, cores)
+
+    def _exchange_seconds(self, step: Step, pages: np.ndarray, table: PageTable) -> tuple[float, float]:
+        """Times of handing attributes to the cores, and of taking in what they got from pages (int64[n])."""
+        plan, code, state = self._run.plan, self._run.code, self._cores.state
+        out = sum(getattr(state, name).nbytes for name in state.needed(step))
+        vertices = plan.device.chunk
+        if step.direction == "pull":
+            vertices = int(table.last_vertex[pages].max()) - int(table.first_vertex[pages].min())
+        size = (code.value_dtype if code.in_place else code.got_dtype).itemsize
+        return out / plan.constants.c1, vertices * size / plan.constants.c1
+
+    def _measure(self, way: str, pages: int, seconds: float) -> None:
+        """Learn from a superstep in which devices were given so many pages."""
+        taken, busy = self._told
+        for rates, count, time_taken in ((self._device_rate, pages, seconds), (self._core_rate, taken, busy)):
+            if count and time_taken > 0:
+                rate = count / time_taken
+                rates[way] = rate if way not in rates else (1 - WEIGHT) * rates[way] + WEIGHT * rate
+
+    # Pages
+
+    def join(self, step: Step, demand: Demand, in_place: np.ndarray, again: bool, chunk: Range) -> None:
+        """The pages of a superstep, or of a chunk of it, to devices and cores. Devices are in order afterwards."""
+        run, cores, table, began = self._run, self._cores, demand.table, time.perf_counter()
+        exchange, sources = run.exchange, run.sources.by_name[table.name]
+        exchange.with_cores = True
+        exchange.begin(step)
+        exchange.with_cores = False
+        cores.begin(step)
+        slices = next(slices for known, slices in run.slices if known == chunk)
+        there = exchange.hand_out(slices, cores.state, cores.state.needed(step))
+        shares = demand.shares(exchange.partition)
+        if self._fixed:
+            devices, rate = run.plan.page_rates(table, step.direction)
+            cuts = [int(len(share.numbers) * rate / (devices + rate)) for share in shares]
+            first = [share.numbers[:cut] for share, cut in zip(shares, cuts, strict=True)]
+            shares = [share.among(share.numbers[cut:]) for share, cut in zip(shares, cuts, strict=True)]
+            pools = [Stretches(cut_batches(part, table.stretch, table.stretch, table.small_pages)) for part in first]
+        feedings, waiting = [], list[Stretches]()
+        for device, source, share in zip(run.devices, sources, shares, strict=False):
+            others = device.run_cached_pages(table, share.numbers)
+            others = read_in_place(device, source, share, run.plan.weights, others, in_place)
+            if self._fixed:
+                feedings.append(feed_others(device, source, others, run.plan.weights, again))
+                continue
+            batches = cut_batches(others, table.stretch, source.plan.batch_pages, table.small_pages)
+            waiting.append(Stretches(batches))
+            feedings.append(self._feed(device, source, waiting[-1], again))
+        pools, pages = (pools, 0) if self._fixed else (waiting, sum(one.left for one in waiting))
+        self._side_by_side(self._work(step, there, pools, sources[-1], chunk), feedings, pools)
+        if pages:
+            self._measure(step.direction, pages - self._told[0], time.perf_counter() - began)
+
+    def _side_by_side(self, work: Feeding, feedings: list[Feeding], pools: list[Stretches]) -> None:
+        """The cores work in another thread while this one feeds the devices."""
+        future = self._serve(lambda: deque(work, maxlen=0))
+        try:
+            self._run.exchange.feed(feedings)
+        except BaseException:
+            for pool in pools:
+                pool.close()
+            raise
+        finally:
+            try:
+                wait([future])
+            except BaseException:  # a signal
+                for pool in pools:
+                    pool.close()
+                wait([future])
+                raise
+        future.result()
+
+    def _work(
+        self, step: Step, there: Callable[..., Any], pools: list[Stretches], source: PageSource, chunk: Range
+    ) -> Feeding:  # fmt: skip
+        """The cores' part: pages of any pool, first of that which has most left."""
+        run, cores = self._run, self._cores
+        there()
+        self._load(step, chunk)
+        began, taken = time.perf_counter(), 0
+        try:
+            while len(numbers := self._next(step, pools)):
+                for batch in source.batches(numbers, True, nothing, run.plan.weights):
+                    cores.submit(batch)
+                    yield
+                taken += len(numbers)
+            cores.finish(step)
+        except BaseException:
+            for pool in pools:
+                pool.close()  # devices end soon, and the error is raised
+            raise
+        self._told = taken, time.perf_counter() - began
+
+    def _next(self, step: Step, pools: list[Stretches]) -> np.ndarray:
+        """Half of the cores' share of what is left: less and less, so that all are through at once."""
+        pool = max(pools, key=lambda pool: pool.left)
+        if self._fixed:
+            return pool.take_first(pool.left)
+        devices, cores = self.rates(step, self._cores.step.table)
+        fair = sum(pool.left for pool in pools) * cores / (devices + cores)
+        return pool.take_first(int(min(MOST_PAGES, max(LEAST_PAGES, fair / 2))))
+
+    def _load(self, step: Step, chunk: Range) -> None:
+        """Attributes that lie in host memory, where they come to devices by chunks."""
+        run, state = self._run, self._cores.state
+        if run.resident:
+            return
+        if step.direction == "pull" and run.copies_source and chunk == run.slices[0][0]:
+            for every, _ in run.slices:  # old values: none of this superstep's is there yet
+                state.load(every, values=True)
+                state.refresh(every)
+        state.load(chunk, values=True)
+
+    def _feed(self, device: Device, source: PageSource, waiting: Stretches, again: bool) -> Feeding:
+        """A device's part of the pages. again: the first of them are copied for the next superstep."""
+        weights = self._run.plan.weights
+        while True:
+            while device.behind >= IN_FLIGHT:
+                device.wait_for_room()
+            if len(numbers := waiting.take_last()) == 0:
+                break
+            for batch in source.batches(numbers, False, device.wait_for_room, weights):
+                device.submit(batch)
+            yield
+        for numbers in reversed(waiting.batches) if again else ():
+            for batch in source.first_again(numbers, weights):
+                if not device.submit_ahead(batch):
+                    return
+                yield
+
+    def hand_in(self, slices: list[Range]) -> None:
+        """What the cores got to the devices, where they took part."""
+        if self.joined:
+            self._run.exchange.take_in(slices, self._cores.state)
+
+
+def feed_others(device: Device, source: PageSource, others: np.ndarray, weights: bool, again: bool) -> Feeding:
+    """Submit pages (int64[n]) that a device does not hold, a batch a step.
+
+    Does not wait for the last ones. again: reading and copying go on for the next call meanwhile.
+    """
+    if len(others) == 0:
+        return
+    table = source.table
+    with closing(source.batches(others, device.in_place, device.wait_for_room, weights, again)) as batches:
+        for batch in batches:
+            device.submit(batch)
+            yield
+    for batch in source.first_again(device.absent(table, others), weights) if again and not device.in_place else ():
+        if not device.submit_ahead(batch):
+            break
+        yield
+
+
+def read_in_place(
+    device: Device, source: PageSource, demand: Demand, weights: bool, others: np.ndarray, in_place: np.ndarray
+) -> np.ndarray:
+    """Submit those of the pages `others` (int64[n]) that are to be read in host memory; returns the rest."""
+    if len(in_place) == 0 or len(others) == 0:
+        return others
+    sparse = source.lying(others[np.isin(others, in_place, assume_unique=True)], weights)
+    if len(sparse.numbers) == 0:
+        return others
+    device.stats.bytes_moved += int(demand.among(sparse.numbers).bytes_in_place(weights).sum())
+    device.stats.pages_in_place += len(sparse.numbers)
+    device.submit_in_place(sparse)
+    return others[np.isin(others, sparse.numbers, assume_unique=True, invert=True)]

@@ -1,0 +1,108 @@
+"""Cores beside devices that copy: any order of who takes which pages gives the answers of the cores alone."""
+
+from __future__ import annotations
+
+import choice
+import numpy as np
+import pytest
+from planned import PROGRAMS, make
+from shared_steps import check_shared, draw_dispatchers, expected_of, shared_options
+
+import gstream
+from gstream.engine.dispatcher import Stretches
+from gstream.engine.engine import Engine
+from gstream.options.run_options import RunOptions, parse_devices, split_cores
+from gstream.planning import planner
+from gstream.programs.pagerank import PageRank
+from gstream.programs.wcc import WCC
+from gstream.telemetry.trace import ChromeTrace
+from pagestore.errors import UsageError
+
+SHARED = PROGRAMS | {"WCC": WCC()}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    with make(tmp_path_factory.mktemp("stores")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def expected(store):
+    return {name: expected_of(store, program) for name, program in SHARED.items()}
+
+
+@pytest.mark.parametrize("devices", [["host", "fake:3"], ["fake:5:3", "host"]], ids=["one", "three"])
+@pytest.mark.parametrize("program", SHARED)
+@shared_options
+def test_any_order_gives_the_same_answers(store, expected, program, devices, options, monkeypatch):
+    draw_dispatchers(monkeypatch, f"{program} {devices} {options}")
+    monkeypatch.setattr(planner, "idle_cores", lambda *given: "")
+    with Engine(store, RunOptions(devices=devices, **options)) as engine:
+        taken = check_shared(engine, SHARED[program], expected[program])
+    assert taken > 0 or options.get("dispatch") == "fixed"  # a frontier of one page has no share for the cores
+
+
+@pytest.mark.parametrize("seed", choice.seeds(12, range(60)))
+def test_schedules(store, expected, seed, monkeypatch):
+    draw_dispatchers(monkeypatch, seed)
+    monkeypatch.setattr(planner, "idle_cores", lambda *given: "")
+    name = sorted(SHARED)[seed % len(SHARED)]
+    options = RunOptions(
+        devices=["host", f"fake:{seed}:{1 + seed % 3}"], cache=("auto", "0")[seed % 2], streams=1 + seed % 5
+    )
+    with Engine(store, options) as engine:
+        check_shared(engine, SHARED[name], expected[name])
+
+
+def test_fixed_shares_repeat_bit_by_bit(store):
+    options = RunOptions(devices=["host", "fake:1"], dispatch="fixed")
+    found = []
+    for _ in range(2):
+        with Engine(store, options) as engine:
+            found += [engine.run(PageRank(tolerance=0.0), 5) for _ in range(2)]
+    assert all(one.value.tobytes() == found[0].value.tobytes() for one in found)
+    assert len({one.stats.cores_pages for one in found}) == 1 and found[0].stats.cores_pages > 0
+
+
+def test_cores_stay_idle_where_devices_hold_all_pages(store):
+    with Engine(store, RunOptions(devices=["host", "fake:1"])) as engine:
+        plan = engine.plan(PageRank())
+        assert plan.cores is None and "holds all pages" in plan.idle
+    with Engine(store, RunOptions(devices=["host", "fake:1"], cache="0")) as engine:
+        plan = engine.plan(PageRank())
+        assert plan.cores is not None and plan.host_bytes["attributes of cores"] == sum(plan.cores.held.values())
+
+
+def test_stretches_are_taken_once_from_both_ends():
+    batches = [np.arange(10), np.arange(10, 14), np.arange(20, 30)]
+    pages = Stretches(batches)
+    assert pages.take_first(12).tolist() == [*range(12)]
+    assert pages.take_last().tolist() == [*range(20, 30)] and pages.left == 2
+    assert pages.take_last().tolist() == [12, 13] and pages.left == 0
+    assert len(pages.take_last()) == len(pages.take_first(5)) == 0
+
+
+def test_devices_beside_each_other_are_named():
+    assert [spec.kind for spec in parse_devices(["host,cuda:0,1"])] == ["cuda", "cuda", "host"]
+    assert split_cores(parse_devices(["host:2"])) == (parse_devices(["host:2"]), False)
+    for names in ("host:2,cuda:0", "host,cuda:0,host", "cuda:0,fake:1"):
+        with pytest.raises(UsageError, match="--devices"):
+            parse_devices([names])
+
+
+def test_everything_around_a_run_works_with_cores_beside(store, tmp_path):
+    """Certificates, checkpoints, spans and algorithms that are no programs."""
+    given = {"devices": ["host,fake:2"], "dispatch": "fixed"}
+    trace = ChromeTrace()
+    with gstream.open(store.path) as alone, gstream.open(store.path, **given) as graph:
+        assert graph.bfs(3, certify=True, trace=trace).summary["certificate"]["proves"]
+        assert any(event["args"]["name"] == "cores" for event in trace.events() if event["name"] == "process_name")
+        assert np.array_equal(graph.kcore().to_numpy(), alone.kcore().to_numpy())
+    kept = {"checkpoint": tmp_path / "kept", "checkpoint_every": 1}
+    with Engine(store, RunOptions(**given, **kept)) as engine:
+        engine.run(PageRank(tolerance=0.0), 3)
+    with Engine(store, RunOptions(**given, **kept, resume=True)) as engine:
+        found = engine.run(PageRank(tolerance=0.0), 6)
+    assert found.stats.kept.resumed == 3 and found.stats.cores_pages > 0
+    np.testing.assert_allclose(found.value, expected_of(store, PageRank(tolerance=0.0)), rtol=1e-5)
