@@ -93,6 +93,11 @@ __device__ __forceinline__ i64 wide(i32 x) { return x; }
 __device__ __forceinline__ i64 wide(i64 x) { return x; }
 __device__ __forceinline__ f32 wide(f32 x) { return x; }
 __device__ __forceinline__ f64 wide(f64 x) { return x; }
+// Python's /: of whole numbers it is a fraction, and so is that of a float by a whole number.
+template <class A, class B> __device__ __forceinline__ auto divided(A a, B b) {
+    if constexpr ((A(0.5) == A(0)) || (B(0.5) == B(0))) return f64(a) / f64(b);
+    else return a / b;
+}
 
 // -- a lane's stretch of a list -----------------------------------------------------------------------------------------
 

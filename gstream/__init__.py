@@ -6,7 +6,8 @@
         print(graph.pagerank().top(20))
         graph.bfs(source=17).write("distances.parquet")
 
-A program of your own inherits from `gstream.Program` (docs/pages/how-to/programs.md). Everything is loaded at its
+A program of your own inherits from `gstream.Program` (docs/pages/how-to/programs.md); `gstream.record_kernel` makes a
+page kernel of a function (docs/pages/how-to/record-kernels.md). Everything is loaded at its
 first use, so that `import gstream` is quick.
 """
 
@@ -16,8 +17,11 @@ TYPE_CHECKING = False  # typing's, which would be most of this import: Ctrl-C in
 if TYPE_CHECKING:
     from typing import Any
 
+    from gstream.algorithms.support.shared import is_set, lower, raise_to, set_bit
     from gstream.graph import Graph
     from gstream.graph import open_graph as open
+    from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap, population, trailing_zeros
+    from gstream.hostcode.jit import helper
     from gstream.language.program import (
         INF,
         MAX,
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
         u64,
     )
     from gstream.options.run_options import RunOptions
+    from gstream.records.users import algorithm, record_kernel
     from gstream.results.result import Result
     from gstream.version import __version__
     from pagestore.errors import GstreamError
@@ -45,7 +50,15 @@ _PROGRAM = (
     "INF", "MAX", "MIN", "OR", "SUM", "PerVertex", "Program", "Vertex", "Vertices", "f32", "f64", "i32", "i64", "total",
     "u32", "u64",
 )  # fmt: skip
-_WHERE = dict.fromkeys(_PROGRAM, "gstream.language.program") | {
+_ATOMICS = ("atomic_add", "atomic_or", "compare_and_swap", "population", "trailing_zeros")
+_SHARED = ("is_set", "lower", "raise_to", "set_bit")
+_WHERE = {
+    **dict.fromkeys(_PROGRAM, "gstream.language.program"),
+    **dict.fromkeys(_ATOMICS, "gstream.hostcode.intrinsics"),
+    **dict.fromkeys(_SHARED, "gstream.algorithms.support.shared"),
+    "helper": "gstream.hostcode.jit",
+    "algorithm": "gstream.records.users",
+    "record_kernel": "gstream.records.users",
     "Graph": "gstream.graph",
     "GstreamError": "pagestore.errors",
     "Result": "gstream.results.result",
@@ -56,7 +69,9 @@ _WHERE = dict.fromkeys(_PROGRAM, "gstream.language.program") | {
 
 __all__ = [
     "INF", "MAX", "MIN", "OR", "SUM", "Graph", "GstreamError", "PerVertex", "Program", "Result", "RunOptions", "Vertex",
-    "Vertices", "__version__", "f32", "f64", "i32", "i64", "open", "total", "u32", "u64",
+    "Vertices", "__version__", "algorithm", "atomic_add", "atomic_or", "compare_and_swap", "f32", "f64", "helper",
+    "i32", "i64", "is_set", "lower", "open", "population", "raise_to", "record_kernel", "set_bit", "total",
+    "trailing_zeros", "u32", "u64",
 ]  # fmt: skip
 
 

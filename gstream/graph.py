@@ -115,8 +115,10 @@ class Graph(Methods):
         return self._work(options, lambda engine: execute(found, engine, own, certify))
 
     @in_python()
-    def run(self, program: type[Program] | Program | str, **given: Any) -> Result:
+    def run(self, program: Any, **given: Any) -> Result:
         """Run a program of your own: a class, an instance, or "file.py:CLASS". Columns vertex, value.
+
+        Or a function under gstream.record_kernel or gstream.algorithm; its arrays are the columns.
 
         given: the program's parameters, and RunOptions that are not parameters of it. Arrays of PerVertex parameters,
         an instance's too, have their numbers in the order of every result's rows: ascending vertex IDs. Values of MIN
@@ -127,6 +129,10 @@ class Graph(Methods):
                 name = find_algorithm(program).name
                 raise UsageError(f"{name}: comes with gstream. Call graph.{name}(), or pass your own as FILE.py:CLASS.")
             program = load_program(program)
+        if hasattr(program, "parameters_given"):
+            own = [name for name in given if name in program.parameters_given or name not in RUN_OPTIONS]
+            arguments = {name: given.pop(name) for name in own}
+            return self._work(given, lambda engine: _run_own(engine, program, arguments))
         if not isinstance(program, (type, Program)):
             raise UsageError(f"{program!r}: is no program. Pass a class that inherits from gstream.Program.")
         parameters: dict[str, Any] = {}
@@ -222,6 +228,12 @@ def _check_names(given: Iterable[str], own: Iterable[str], which: str) -> None:
             like = get_close_matches(name, [*own, "certify", *RUN_OPTIONS], 1, LIKE)
             known = f"{which}, and every run takes {', '.join(sorted(RUN_OPTIONS))}"
             raise UsageError(f"{name}: no such option{f'. Did you mean {like[0]}?' if like else f'; {known}.'}")
+
+
+def _run_own(engine: Any, own: Any, given: dict[str, Any]) -> Result:
+    from gstream.algorithms.support.own_runs import run_own
+
+    return run_own(engine, own, given)
 
 
 def run_program_on(engine: Any, program: Program, parameters: dict[str, Any]) -> Result:

@@ -47,7 +47,7 @@ def plan(**given: Any) -> None:
     supersteps, what = planned_supersteps(algorithm, own, given["max_supersteps"])
     with open_store(store) as opened, Engine(opened, RunOptions(**engine_options(given))) as engine:
         if is_program_path(algorithm):
-            planned = engine.plan(load_program(algorithm)(**parameters))
+            planned = plan_of_own(load_program(algorithm), engine, parameters)
         else:
             planned = plan_of(algorithm, engine, own, given["certify"])
         facts = plan_facts(planned, supersteps, what)
@@ -71,6 +71,22 @@ def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int 
     if "max_iter" in known:
         return min(USUAL_STEPS, known["max_iter"]), "assumed"
     return None, "assumed"
+
+
+def plan_of_own(program: Any, engine: Engine, parameters: dict[str, str]) -> Plan:
+    """What a program of the user's will hold and move, or a record kernel: as a program over the same lists, with the
+    kernel's arrays beside it. Raises UsageError for an algorithm, whose sweeps only a run knows."""
+    if isinstance(program, type):
+        return engine.plan(program(**parameters))
+    if not hasattr(program, "merges"):
+        raise UsageError(
+            f"{program.name}: has no plan, as its sweeps depend on what they find. Plan one of its kernels."
+        )
+    from gstream.algorithms.support.own_runs import stand_in_for
+    from gstream.algorithms.support.session import Session
+
+    with Session(engine) as session:
+        return engine.plan(stand_in_for(session, program, parameters))
 
 
 def plan_of(algorithm: str, engine: Engine, own: dict[str, Any], certify: bool = False) -> Plan:

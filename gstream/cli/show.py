@@ -13,8 +13,6 @@ from pagestore.errors import UsageError
 if TYPE_CHECKING:
     import numpy as np
 
-    from gstream.language.program import Program
-
 WEIGHTS = ("u1", "i4", "u4", "f4")
 
 
@@ -52,6 +50,10 @@ def host_text(algorithm: str, weight: np.dtype) -> str:
     from gstream.language.scalar_types import type_of_dtype
 
     program: Any = _program_class(algorithm)
+    if hasattr(program, "merges"):
+        from gstream.hostcode.records import module_text as kernel_module
+
+        return kernel_module(program)
     emitter = emitter_of(program, type_of_dtype(weight))
     return module_text(program, emitter, is_in_place(program, emitter))
 
@@ -65,14 +67,21 @@ def cuda_text(algorithm: str, id_bytes: int, weight: np.dtype) -> str:
 
     ids = np.dtype(f"<u{id_bytes}")
     if is_program_path(algorithm):
-        program: Any = load_program(algorithm)
+        program: Any = _program_class(algorithm)
+        if hasattr(program, "merges"):
+            from gstream.cudacode.records import usual_unit
+
+            return usual_unit(program, ids, weight).text
         return unit_of(program, UnitShape(ids, weight)).text
     return "\n".join(said + unit.text for said, unit in units_of(find_algorithm(algorithm), ids, weight))
 
 
-def _program_class(algorithm: str) -> type[Program]:
+def _program_class(algorithm: str) -> Any:
     if is_program_path(algorithm):
-        return load_program(algorithm)
+        program = load_program(algorithm)
+        if not isinstance(program, type) and not hasattr(program, "merges"):
+            raise UsageError(f"{algorithm}: is Python, which is not compiled; its kernels are. Name one of them.")
+        return program
     found = find_algorithm(algorithm)
     if not found.program:
         raise UsageError(f"{algorithm}: runs no program whose code could be shown. See gstream show --help.")

@@ -52,7 +52,8 @@ class Printer:
         head = [f"template <{classes}>", f"__device__ __forceinline__ {result} {name}({given}) {{"]
         if result == "bool":
             return [*head, *Body(self, names, "false").block(body, 1), "    return true;", "}", ""]
-        return [*head, "    u32 edges = 0;", *Body(self, names, "edges").block(body, 1), "    return edges;", "}", ""]
+        lines = Body(self, names, "record_edges").block(body, 1)
+        return [*head, "    u32 record_edges = 0;", *lines, "    return record_edges;", "}", ""]
 
 
 def first_test(tree: ast.FunctionDef) -> list[ast.stmt]:
@@ -105,7 +106,7 @@ class Body:
             value = self.result if node.value is None else self._text(node.value)
             return [f"return {value};"]
         if isinstance(node, ast.Expr) and is_of_record(node.value, "step"):
-            return ["edges++;"]
+            return ["record_edges++;"]
         if isinstance(node, ast.Expr):
             return [f"{self._text(node.value)};"]
         if isinstance(node, (ast.Continue, ast.Break)):
@@ -120,7 +121,7 @@ class Body:
         if is_of_record(node.iter):
             head = "for (u32 record_k = 0; record_k < record.count; record_k++) {"
             lines = self._inside(head, node.body, u)
-            first = [f"    const u64 {u} = record.neighbour(record_k);", "    edges++;"]
+            first = [f"    const u64 {u} = record.neighbour(record_k);", "    record_edges++;"]
             if isinstance(node.iter.func, ast.Attribute) and node.iter.func.attr == "distinct":
                 first.append(f"    if (record.repeated(record_k, {u}, {', '.join(arguments)})) continue;")
             return [lines[0], *first, *lines[1:]]
@@ -166,6 +167,8 @@ class Body:
             return node.id
         if isinstance(node, ast.BinOp) and type(node.op) in BINARY:
             left, right = (f"wide({self._text(side)})" for side in (node.left, node.right))
+            if isinstance(node.op, ast.Div):
+                return f"divided({left}, {right})"
             return f"({left} {BINARY[type(node.op)]} {right})"
         if isinstance(node, ast.UnaryOp):
             inner = self._text(node.operand)

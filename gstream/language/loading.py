@@ -1,4 +1,4 @@
-"""Programs of the user's own by path: `my_algorithm.py:MyProgram`."""
+"""Programs, record kernels and algorithms of the user's own by path: `my_algorithm.py:MyProgram`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import threading
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Any
 
 from pagestore.errors import GstreamError, InputError, UsageError
 
-if TYPE_CHECKING:
-    from gstream.language.program import Program
-
+WHAT = (
+    "A program is a class that inherits from gstream.Program, or a function under gstream.record_kernel or "
+    "gstream.algorithm."
+)
 # One thread runs a file of a user's at a time: its module is looked up by its name until it has run. A fork does not
 # wait for the file, whose end is the user's matter: the child begins with a lock of its own.
 _RUNNING = [threading.RLock()]
@@ -29,36 +30,40 @@ def is_program_path(name: str) -> bool:
     return ":" in name or name.endswith(".py") or "/" in name
 
 
-def load_program(name: str) -> type[Program]:
-    """The Program class of `FILE.py:CLASS`; the class may be left out where the file defines one program only.
+def load_program(name: str) -> Any:
+    """What `FILE.py:NAME` names: a Program class, or a gstream.records.users.UserKernel or UserAlgorithm.
 
-    The file is run as a module of its own. Raises InputError when there is no such file, UsageError when it fails or
-    the class is not in it, ProgramError (a UsageError) when the program is outside the accepted subset.
+    The name may be left out where the file defines one program or algorithm only, or one kernel and nothing else. The
+    file is run as a module of its own. Raises InputError when there is no such file, UsageError when it fails or the
+    name is not in it, ProgramError (a UsageError) when it is outside the accepted subset.
     """
-    from gstream.language.program import Program  # which loads NumPy; `gstream --help` loads this file
-
     path, _, wanted = name.partition(":") if name.endswith(".py") else name.rpartition(":")
     module = _run_file(Path(path))
-    found = {
-        key: member
-        for key, member in vars(module).items()
-        if isinstance(member, type) and issubclass(member, Program) and member.__module__ == module.__name__
-    }
-    if not wanted and len(found) == 1:
-        return next(iter(found.values()))
-    if wanted in found:
-        return found[wanted]
-    if not found:
-        raise UsageError(f"{path}: defines no program. A program is a class that inherits from gstream.Program.")
-    known = ", ".join(found)
+    own = {key: member for key, member in vars(module).items() if _is_own(member, module.__name__)}
+    known = ", ".join(own)
     if not wanted:
-        raise UsageError(f"{path}: defines {len(found)} programs ({known}). Name one: {path}:CLASS")
+        kernels = {key for key, member in own.items() if hasattr(member, "merges")}
+        found = {key: member for key, member in own.items() if key not in kernels} or own
+        if len(found) == 1:
+            return next(iter(found.values()))
+    if wanted in own:
+        return own[wanted]
+    if not own:
+        raise UsageError(f"{path}: defines no program. {WHAT}")
+    if not wanted:
+        raise UsageError(f"{path}: defines {len(found)} programs ({', '.join(found)}). Name one: {path}:CLASS")
     if hasattr(module, wanted):
-        raise UsageError(
-            f"{name}: {wanted} is not a program of this file; its programs are: {known}. "
-            "A program is a class that inherits from gstream.Program."
-        )
+        raise UsageError(f"{name}: {wanted} is not a program of this file; its programs are: {known}. {WHAT}")
     raise UsageError(f"{name}: {path} has no {wanted}; its programs are: {known}. Check the spelling.")
+
+
+def _is_own(member: Any, module: str) -> bool:
+    """Whether a file's name stands for a program, a kernel or an algorithm that the file defines itself."""
+    from gstream.language.program import Program  # which loads NumPy; `gstream --help` loads this file
+
+    if isinstance(member, type):
+        return issubclass(member, Program) and member.__module__ == module
+    return hasattr(member, "parameters_given") and member.module == module
 
 
 def _run_file(path: Path) -> ModuleType:

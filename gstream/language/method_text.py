@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class Method:
         return [argument.arg for argument in self.tree.args.args]
 
     def where(self, node: ast.AST) -> str:
-        return f"{self.filename}:{self.first_line + getattr(node, 'lineno', 1) - 1}"
+        return f"{shown_file(self.filename)}:{self.first_line + getattr(node, 'lineno', 1) - 1}"
 
     def refuse(self, node: ast.AST, limit: str, remedy: str) -> NoReturn:
         """Raise ProgramError: `file:line: `text` limit. remedy`."""
@@ -51,12 +52,20 @@ class Method:
         raise ProgramError(f"{self.where(node)}: `{quoted.strip()}` {limit}. {remedy}")
 
 
+def shown_file(path: str) -> str:
+    """A file as the user calls it: below the working folder without that folder's name."""
+    try:
+        return os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
+    except OSError:  # somebody removed the folder
+        return path
+
+
 def read_method(program: str, name: str, function: Callable[..., Any]) -> Method:
     """The source of `function`; ProgramError where there is none (a class typed at a prompt) or it is no plain def."""
     code = getattr(function, "__code__", None)
     if code is None:
         raise ProgramError(f"{program}.{name}: {function!r} is no plain method. Write it with def.")
-    where = f"{code.co_filename}:{code.co_firstlineno}"
+    where = f"{shown_file(code.co_filename)}:{code.co_firstlineno}"
     try:
         with LOADING:  # linecache, which reads them, is made for one thread
             lines, first_line = inspect.getsourcelines(function)

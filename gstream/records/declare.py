@@ -5,16 +5,20 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+from gstream.language.method_text import ProgramError
+from gstream.language.scalar_types import ScalarType
 from pagestore.concurrency import LOADING, cached_property
 
 MERGES = ("or", "min", "max", "sum", "one", "note", "own")
-TYPES = ("uint64", "uint32", "uint8", "int64", "float64", "bool", "id", "weight", "length", "width")
+TYPES = ("uint64", "uint32", "uint8", "int64", "float32", "float64", "bool", "id", "weight", "length", "width", "bits")
+SIZE = re.compile(r"\[(\d*)\]$")  # of an array: [] has an element a vertex, [3] has three
 INTRINSICS = "gstream.hostcode.intrinsics"
 
 
@@ -23,24 +27,24 @@ class RecordKernel:
 
     def __init__(self, function: Callable[..., None], said: dict[str, str]) -> None:
         self.name, self.module, self.__doc__ = function.__name__, function.__module__, function.__doc__
-        self._function = function
+        self.function = function
         self._weight: int | None = None  # of every edge; None: the store's
         words = [(name, word) for name, text in said.items() for word in text.split()]
         self.merges = {name: word for name, word in words if word in MERGES}
         self.types = {name: word for name, word in words if word not in MERGES}
-        unknown = {word for word in self.types.values() if word.removesuffix("[]") not in TYPES}
+        unknown = {word for word in self.types.values() if SIZE.sub("", word) not in TYPES}
         assert not unknown, f"{self.name}: there is no merge and no type {unknown}"
 
     def of_unit_weights(self, name: str, **types: str) -> RecordKernel:
         """The same kernel under another name, for graphs without weights: each edge weighs 1. types: that differ."""
-        twin = RecordKernel(self._function, self.merges)
+        twin = RecordKernel(self.function, self.merges)
         twin.name, twin.types, twin._weight = name, self.types | types, 1
         return twin
 
     @cached_property
     def tree(self) -> ast.FunctionDef:
         """The text, without decorator and docstring."""
-        tree = tree_of(self._function)
+        tree = tree_of(self.function)
         return tree if self._weight is None else _Weighed(self._weight).visit(tree)
 
     @cached_property
@@ -52,7 +56,7 @@ class RecordKernel:
     def names(self) -> Names:
         """What the text calls and reads beside its parameters."""
         names = Names()
-        names.add(self.tree, self._function)
+        names.add(self.tree, self.function)
         return names
 
     @cached_property
@@ -80,6 +84,7 @@ class Names:
 
     def __init__(self) -> None:
         self.functions: dict[str, ast.FunctionDef] = {}
+        self.files: dict[str, str] = {}  # of functions
         self.constants: dict[str, Any] = {}
         self.types: dict[str, np.dtype] = {}
         self.intrinsics: set[str] = set()
@@ -95,8 +100,12 @@ class Names:
                 self._name(node.id, space[node.id])
 
     def _name(self, name: str, value: Any) -> None:
+        value = value.dtype.type if isinstance(value, ScalarType) else value
         if name in self._known:
-            assert self._known[name] is value or self._known[name] == value, f"{name} stands for two things"
+            if self._known[name] is not value and self._known[name] != value:
+                raise ProgramError(
+                    f"{name}: stands for two things, in the kernel and in a helper that it calls. Rename yours."
+                )
             return
         self._known[name] = value
         if isinstance(value, type):
@@ -104,8 +113,8 @@ class Names:
         elif hasattr(value, "py_func"):
             tree = tree_of(value.py_func)
             self.add(tree, value.py_func)
-            self.functions[name] = tree
-        elif isinstance(value, (int, np.generic)):
+            self.functions[name], self.files[name] = tree, value.py_func.__code__.co_filename
+        elif isinstance(value, (int, float, np.generic)):
             self.constants[name] = value
         else:
             assert getattr(value, "__module__", "") == INTRINSICS or callable(value), f"{name}: {value!r}"
@@ -113,11 +122,12 @@ class Names:
 
 
 def tree_of(function: Callable[..., Any]) -> ast.FunctionDef:
-    """A function's text, without decorators, docstring and annotations."""
+    """A function's text, without decorators, docstring and annotations; its lines are numbered as in the file."""
     with LOADING:  # linecache, which reads it, is made for one thread
-        text = inspect.getsource(function)
-    tree = ast.parse(textwrap.dedent(text)).body[0]
+        lines, first = inspect.getsourcelines(function)
+    tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
     assert isinstance(tree, ast.FunctionDef)
+    ast.increment_lineno(tree, first - 1)
     tree.decorator_list, tree.returns = [], None
     for node in ast.walk(tree):
         if isinstance(node, ast.arg):

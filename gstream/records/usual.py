@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.records.declare import RecordKernel
+from gstream.records.declare import SIZE, RecordKernel
 
 TYPES = {
     "uint32[]": "degree distance higher hops left size",
@@ -43,10 +43,12 @@ def usual_arguments(kernel: RecordKernel, id_dtype: np.dtype, weight_dtype: np.d
         "weight": weight_dtype,
         "length": np.dtype(np.uint32 if whole else np.float32),
         "width": np.dtype(np.float64 if whole else np.float32),
+        "bits": np.dtype(np.uint64),
     }
     found = list[Any]()
     for name in kernel.parameters:
         kind = kernel.types.get(name) or BY_NAME.get(name, "uint64[]")
-        dtype = np.dtype(kinds.get(kind.removesuffix("[]"), kind.removesuffix("[]")))
-        found.append(np.empty(0, dtype) if kind.endswith("[]") else dtype.type(0))
+        element = SIZE.sub("", kind)
+        dtype = np.dtype(kinds.get(element, element))
+        found.append(np.empty(0, dtype) if SIZE.search(kind) or element == "bits" else dtype.type(0))
     return found

@@ -1,0 +1,248 @@
+"""Record kernels of users: what they give, and refusals that name the line of the user's file."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gstream
+import gstream.hostcode
+from gstream.hostcode import casts, intrinsics
+from gstream.language.loading import load_program
+from gstream.records.accepted import TAKEN
+from pagestore.errors import GstreamError
+from pagestore.memory import convert_arrays
+
+HEAD = "import numpy as np\nimport gstream\nfrom gstream import *\nTHREE, FAR = 3, float('inf')\n"  # four lines
+VERTICES = 500
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """500 vertices, IDs 0 to 499, with hubs, stored by degree so that store IDs are others; pages of 4 KiB."""
+    source, target = np.random.default_rng(3).integers(0, VERTICES, (2, 6000))
+    source[:1500] = 7
+    path = tmp_path_factory.mktemp("records") / "g.gs"
+    convert_arrays(path, source, target, vertices=VERTICES, order="degree", page_bytes=4096)
+    return path, source, target
+
+
+def written(folder: Path, text: str, name: str = "mine.py") -> str:
+    (folder / name).write_text(HEAD + text)
+    return str(folder / name)
+
+
+def values(result, column):
+    return result.to_pandas().set_index("vertex")[column]
+
+
+HOPS = """
+@record_kernel(level="uint32[] min")
+def hops(record, frontier, superstep, level, next_frontier):
+    v = record.vertex
+    if not is_set(frontier, v):
+        return
+    if superstep == 0:
+        lower(level, v, 0)
+    for u in record.neighbours():
+        if lower(level, u, superstep + 1):
+            set_bit(next_frontier, u)
+"""
+RUNS = [{}, {"devices": "host:3"}, {"host_memory": "120KiB", "batch_bytes": 4096}, {"threads": 1}]
+
+
+@pytest.mark.parametrize("options", RUNS)
+def test_a_kernel_with_a_frontier_is_a_search(tmp_path, store, options):
+    path, _, _ = store
+    with gstream.open(path, **options) as graph:
+        found = graph.run(written(tmp_path, HOPS), source=7)
+        right = graph.bfs(source=7, predecessors=False)
+    assert values(found, "level").equals(values(right, "distance").rename("level"))
+    assert found.summary["supersteps"] >= right.summary["supersteps"] and found.summary["converged"]
+
+
+def test_supersteps_may_be_limited(tmp_path, store):
+    with gstream.open(store[0]) as graph:
+        found = graph.run(written(tmp_path, HOPS), source=7, max_supersteps=1)
+    assert values(found, "level").max() == 1 and not found.summary["converged"]
+
+
+ALL_KINDS = """
+@record_kernel("in", least="int64[] min", most="float32[] max", weight="sum", edges="uint64[1] sum", odd="bits or")
+def kinds(record, share, least, most, weight, edges, odd, limit: int, factor=0.5):
+    v = record.vertex
+    for u in record.neighbours():
+        atomic_add(edges, 0, u64(1))
+        if u & u64(1):
+            set_bit(odd, v)
+        if share[u] < limit:
+            atomic_add(weight, v, u64(1))
+            lower(least, v, i64(share[u]))
+            raise_to(most, v, f32(share[u] * factor))
+"""
+
+
+@pytest.mark.parametrize("options", RUNS)
+def test_arrays_of_all_kinds(tmp_path, store, options):
+    path, source, target = store
+    share = np.arange(VERTICES) * 3 % 100
+    with gstream.open(path, **options) as graph:
+        found = graph.run(written(tmp_path, ALL_KINDS), share=share.astype(np.float64), limit=60)
+        with pytest.raises(GstreamError, match="parameter limit is not given"):
+            graph.run(written(tmp_path, ALL_KINDS), share=share.astype(np.float64))
+        with pytest.raises(GstreamError, match="mine.py:7: kinds is not given share; it is an array"):
+            graph.run(written(tmp_path, ALL_KINDS), limit=60)
+    table = found.to_pandas().set_index("vertex")
+    inside = share[source] < 60
+    assert found.summary["edges"] == len(source)
+    counted = np.bincount(target[inside], minlength=VERTICES)
+    assert (table["weight"] == counted).all()
+    for v in np.flatnonzero(counted)[:50]:
+        shares = share[source[inside & (target == v)]]
+        assert table["least"][v] == shares.min() and table["most"][v] == shares.max() / 2
+    assert table["least"].isna().sum() == (counted == 0).sum()
+    assert set(table["odd"]) == {0, 1}
+
+
+NUMBERS = """
+@gstream.helper
+def halved(x):
+    return x / 2
+
+@record_kernel(found="float64[] sum")
+def adds(record, degree, found):
+    for u in record.neighbours():
+        atomic_add(found, record.vertex, halved(degree[u]) + THREE / 2)
+
+@algorithm
+def twice(sweeps, times: int = 2, of: Vertices = ()):
+    found = sweeps.array(np.float64)
+    for _ in range(times):
+        sweeps.sweep(adds, found=found)
+    return {"found": found, "sum": found.sum(), "named": len(sweeps.store_ids(of))}
+"""
+
+
+@pytest.mark.parametrize("options", RUNS)
+def test_an_algorithm_sweeps_as_often_as_it_likes(tmp_path, store, options):
+    path, source, target = store
+    degree = np.bincount(source, minlength=VERTICES)
+    wanted = 2 * np.bincount(source, degree[target] / 2 + 1.5, VERTICES)
+    with gstream.open(path, **options) as graph:
+        found = graph.run(written(tmp_path, NUMBERS), of=[1, 2])
+    assert (values(found, "found") == wanted).all()
+    assert found.summary["sum"] == wanted.sum() and found.summary["named"] == 2 and found.summary["supersteps"] == 2
+
+
+LIST = (
+    "@record_kernel(found='uint64[] sum')\ndef k(record, degree, found):\n    for u in record.neighbours():\n        "
+)
+PLAIN = "@record_kernel(found='uint64[] sum')\ndef k(record, found):\n    v = record.vertex\n    "
+REFUSED = [  # text, line in it, what the message says
+    (LIST + "found[u] += 1", 4, "is not atomic"),
+    (LIST + "degree[u] = 1", 4, "does not say how copies of it become one"),
+    (LIST + "atomic_add(degree, u, 1)", 4, "does not say how copies"),
+    (LIST + "lower(degree, u, 1)", 4, "does not say how copies"),
+    (LIST + "for w in record.neighbours():\n            pass", 4, "stands in another loop"),
+    (LIST + "return", 4, "leaves a loop"),
+    (LIST + "found[u] = f'{u}'", 4, "has no twin on GPUs"),
+    (LIST + "found[u] = u % 2", 4, "operator without a twin"),
+    (LIST + "found[u] = 1 < u < 3", 4, "more than one comparison"),
+    (LIST + "found[u] = np.sqrt(u)", 4, "without a twin"),
+    (LIST + "found[u] = print(u)", 4, "is no helper"),
+    (LIST + "found[u] = missing(u)", 4, "does not have"),
+    (LIST + "found[u] = mising", 4, "is no parameter"),
+    (LIST + "found[u] = FAR", 4, "is inf"),
+    (LIST + "found[u] = record.edges", 4, "nothing that a record has"),
+    (LIST + "del u", 4, "no statement that GPUs run"),
+    (LIST + "template = u", 4, "C++ uses itself"),
+    (LIST + "record_k = u", 4, "uses itself"),
+    (LIST + "a = b = u", 4, "several names"),
+    (LIST + "found[u:] = 1", 4, "more than an element"),
+    (PLAIN + "found[v] = record.weight()", 4, "no loop over neighbours"),
+    (PLAIN + "x = 0\n    x = v / 2", 5, "gets a fraction"),
+    (PLAIN + "if v > 2:\n        x = v\n    found[v] = x", 6, "block that has ended"),
+    (PLAIN + "return v", 4, "returns a value"),
+    (PLAIN + "for i in range(0, 9, 2):\n        pass", 4, "has a step"),
+    (PLAIN + "for i in found:\n        pass", 4, "nothing to loop over"),
+    (PLAIN + "v = 1\n    found = v", 5, "is a parameter"),
+    ("@record_kernel\ndef k(rec):\n    pass", 2, "does not take a record"),
+    ("@record_kernel(other='sum')\ndef k(record, found):\n    pass", 2, "has no parameter other"),
+    ("@record_kernel(found='add')\ndef k(record, found):\n    pass", 2, "says 'add'"),
+    ("@record_kernel(found='uint16[] sum')\ndef k(record, found):\n    pass", 2, "says 'uint16[]'"),
+    ("@record_kernel('both')\ndef k(record):\n    pass", 2, "says 'both'"),
+    ("@record_kernel\ndef k(record, counter):\n    pass", 2, "uses itself"),
+    ("@record_kernel\ndef k(record, x: str):\n    pass", 2, "is of type str"),
+    ("@record_kernel\ndef k(record, frontier):\n    pass", 2, "does not look at its frontier"),
+    ("@helper\ndef h(x):\n    return x ** 2\n@record_kernel\ndef k(record):\n    h(record.vertex)", 3, "operator"),
+    ("@helper\ndef h(a):\n    a[0] = 1\n@record_kernel\ndef k(record, a):\n    h(a)", 6, "how copies of it become"),
+    ("@algorithm\ndef k():\n    pass", 2, "takes no sweeps"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "says"), REFUSED, ids=range(len(REFUSED)))
+def test_refusals_name_the_line(tmp_path, text, line, says):
+    with pytest.raises(GstreamError) as refused:
+        load_program(written(tmp_path, text + "\n"))
+    said = str(refused.value)
+    assert f"mine.py:{line + HEAD.count(chr(10))}: " in said
+    assert says in said and said.endswith((".", "return`."))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (LIST + "if found[u] > 0:\n            atomic_or(found, degree, u64(1))\n", 5),
+        ("@helper\ndef h(x, y):\n    z = x\n    return x + y\n\n" + LIST + "atomic_add(found, u, h(u, degree))\n", 9),
+    ],
+)
+def test_what_numba_refuses_names_the_line(tmp_path, store, text, line):
+    with gstream.open(store[0]) as graph, pytest.raises(GstreamError) as refused:
+        graph.run(written(tmp_path, text))
+    assert f"mine.py:{line + HEAD.count(chr(10))}: `" in str(refused.value)
+    assert "has no machine code: " in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"nothing": 1}, "k has no parameter 'nothing'"),
+        ({"checkpoint": "folder"}, "checkpoint: k is not one run of one program"),
+        ({"max_supersteps": 3}, "max_supersteps: k has no frontier"),
+        ({"found": np.zeros((2, 2), np.uint64)}, "is given found of 2 dimensions"),
+    ],
+)
+def test_wrong_calls_are_refused(tmp_path, store, arguments, says):
+    with gstream.open(store[0]) as graph, pytest.raises(GstreamError) as refused:
+        graph.run(written(tmp_path, LIST + "pass\n"), **arguments)
+    assert says in str(refused.value)
+
+
+def test_narrow_elements_are_not_added_to(tmp_path, store):
+    text = "@record_kernel(found='uint8[] sum')\ndef k(record, found):\n    atomic_add(found, record.vertex, 1)\n"
+    with gstream.open(store[0]) as graph, pytest.raises(GstreamError, match="they take 4 or 8 bytes"):
+        graph.run(written(tmp_path, text))
+
+
+def test_which_of_a_file(tmp_path):
+    assert load_program(written(tmp_path, NUMBERS)).name == "twice"
+    assert load_program(written(tmp_path, NUMBERS) + ":adds").name == "adds"
+    with pytest.raises(GstreamError, match=r"defines 2 programs \(hops, kinds\). Name one"):
+        load_program(written(tmp_path, HOPS + ALL_KINDS))
+    with pytest.raises(GstreamError, match="halved is not a program of this file; its programs are: adds, twice"):
+        load_program(written(tmp_path, NUMBERS) + ":halved")
+
+
+def test_names_around_a_kernel_are_refused():
+    """Those of the walk, and of the functions that its module imports by *."""
+    walk = ast.parse((Path(gstream.hostcode.__file__).parent / "templates/walk.py").read_text())
+    own = {node.name for node in walk.body if isinstance(node, ast.FunctionDef)} - {"kernel"}
+    own |= {alias.name for node in walk.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    public = {*intrinsics.__all__, *casts.__all__, "annotations"}
+    assert own - public <= TAKEN
+    assert not TAKEN & (set(dir(builtins)) | set(keyword.kwlist)) - {"bool", "class", "float", "int"}
