@@ -17,9 +17,10 @@ TYPE_CHECKING = False  # typing's, which would be most of this import: Ctrl-C in
 if TYPE_CHECKING:
     from typing import Any
 
-    from gstream.algorithms.support.shared import is_set, lower, raise_to, set_bit
+    from gstream.algorithms.support.shared import lower, raise_to
     from gstream.graph import Graph
     from gstream.graph import open_graph as open
+    from gstream.hostcode.bitmaps import is_set, set_bit
     from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap, population, trailing_zeros
     from gstream.hostcode.jit import helper
     from gstream.language.program import (
@@ -51,11 +52,11 @@ _PROGRAM = (
     "u32", "u64",
 )  # fmt: skip
 _ATOMICS = ("atomic_add", "atomic_or", "compare_and_swap", "population", "trailing_zeros")
-_SHARED = ("is_set", "lower", "raise_to", "set_bit")
 _WHERE = {
     **dict.fromkeys(_PROGRAM, "gstream.language.program"),
     **dict.fromkeys(_ATOMICS, "gstream.hostcode.intrinsics"),
-    **dict.fromkeys(_SHARED, "gstream.algorithms.support.shared"),
+    **dict.fromkeys(("lower", "raise_to"), "gstream.algorithms.support.shared"),
+    **dict.fromkeys(("is_set", "set_bit"), "gstream.hostcode.bitmaps"),
     "helper": "gstream.hostcode.jit",
     "algorithm": "gstream.records.users",
     "record_kernel": "gstream.records.users",

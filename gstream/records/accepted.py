@@ -24,8 +24,9 @@ LOOPS = {"neighbours": 0, "distinct": 2}  # arguments
 WRITERS = ("atomic_add", "atomic_or", "compare_and_swap")  # intrinsics that write their first argument
 # Names of the code around a kernel (gstream/hostcode/templates/walk.py, gstream/hostcode/records.py), and C++'s words.
 TAKEN = frozenset(
-    "HEADER_BYTES LISTS_A_CLAIM at before claim counter helper is_stopped item kernel large_page lower_bound note_end "
-    "page page_of part_of parts record slots_end stride_of visit walk walk_listed wanted weights words "
+    "LISTS_A_CLAIM at before claim counter head_of helper is_large is_stopped item kernel list_of note_end page "
+    "page_of part_of parts place_in_list record records_of slots_of stride_of vertex_of visit walk walk_listed wanted "
+    "weights words "
     "alignas asm auto bool case catch char class concept const constexpr default delete do double enum explicit export "
     "extern false float friend goto inline int long mutable namespace new operator private protected public register "
     "requires short signed sizeof static struct switch template this throw true typedef typename union unsigned using "

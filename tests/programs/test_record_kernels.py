@@ -12,7 +12,7 @@ import pytest
 
 import gstream
 import gstream.hostcode
-from gstream.hostcode import casts, intrinsics
+from gstream.hostcode import casts, intrinsics, page_words
 from gstream.language.loading import load_program
 from gstream.records.accepted import TAKEN
 from pagestore.errors import GstreamError
@@ -243,6 +243,7 @@ def test_names_around_a_kernel_are_refused():
     walk = ast.parse((Path(gstream.hostcode.__file__).parent / "templates/walk.py").read_text())
     own = {node.name for node in walk.body if isinstance(node, ast.FunctionDef)} - {"kernel"}
     own |= {alias.name for node in walk.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    own |= set(page_words.__all__)
     public = {*intrinsics.__all__, *casts.__all__, "annotations"}
     assert own - public <= TAKEN
     assert not TAKEN & (set(dir(builtins)) | set(keyword.kwlist)) - {"bool", "class", "float", "int"}
