@@ -55,7 +55,7 @@ def add_to(app: typer.Typer) -> None:
 @takes_run_options
 def run(**given: Any) -> int:
     """Run an algorithm; show the top 20 vertices and the run's figures, or write every vertex with -o."""
-    task = task_of(engine_options(given))
+    task = task_of(engine_options(given), given["store"])
     if not task.numbers or given["no_restart"]:
         carry_out(given, task, Link())
         return 0
@@ -80,7 +80,7 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
     if task.numbers:  # CUDA starts while Python imports what a run needs
         from gstream.devices.gpu.prestart import start_cuda
 
-        start_cuda(list(task.numbers))
+        start_cuda(list(task.numbers[:1] if task.auto else task.numbers))
     check_asked(given, own, parameters)
     known = None if is_program_path(algorithm) else find_algorithm(algorithm)
     options |= checkpoint_options(given)
@@ -127,11 +127,20 @@ def check_kept(known: Algorithm | None, options: dict[str, Any]) -> None:
         check_checkpoint(known, {})
 
 
-def task_of(options: dict[str, Any]) -> Task:
-    """The GPUs that the options name, none where they name other devices, and whether the cores stand beside them."""
-    from gstream.options.run_options import parse_devices
+def task_of(options: dict[str, Any], store: Path) -> Task:
+    """The GPUs that the options name, none where they name other devices, and whether the cores stand beside them.
 
-    specs = parse_devices(options["devices"]) if "devices" in options else []
+    Of auto all GPUs that may be there, if the store is large. CUDA is left to the worker: no fork comes after it.
+    """
+    from gstream.options.auto_devices import AUTO, file_may_be_worth, gpus_there, is_auto
+    from gstream.options.run_options import parse_devices
+    from pagestore.cores import usable_cores
+
+    names = options.get("devices", [AUTO])
+    if is_auto(names):
+        count = gpus_there() if file_may_be_worth(store, options.get("threads") or usable_cores()) else 0
+        return Task(tuple(range(count)), beside=True, auto=count > 0)
+    specs = parse_devices(names)
     numbers = tuple(spec.seed for spec in specs if spec.kind == "cuda")
     return Task(numbers, beside=0 < len(numbers) < len(specs))
 

@@ -57,7 +57,7 @@ DRIVERS: dict[str, Declared] = {
         "certify": _switch("--certify", "Prove the answer, or what can be proved of it."),
     },
     "Memory and devices": {
-        "devices": _option(list[str], "NAME", "host[:N], cuda[:N,M...], or both. Default: host."),
+        "devices": _option(list[str], "NAME", "auto, host[:N], cuda[:N,M...], or host,cuda:N. Default: auto."),
         "gpus": _option(int, "N", "Run on the first N GPUs: --devices cuda:0,1,... in short."),
         "device_memory": _option(str, "SIZE", "Memory of a device that the run may use. Default: what is free."),
         "host_memory": _option(

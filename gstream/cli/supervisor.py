@@ -47,7 +47,8 @@ class Loss(NamedTuple):
 @dataclass(frozen=True)
 class Task:
     """What a worker is to do. numbers: its GPUs, as often as they were named; none: the host's cores. beside: the cores
-    take part in what GPUs do. resume: go on from what an earlier worker kept; replace: files that an earlier worker may
+    take part in what GPUs do. auto: the worker takes the first GPU, if the work is worth it; after a loss the next one.
+    resume: go on from what an earlier worker kept; replace: files that an earlier worker may
     have written may be replaced."""
 
     numbers: tuple[int, ...]
@@ -55,9 +56,12 @@ class Task:
     replace: bool = False
     losses: tuple[Loss, ...] = ()
     beside: bool = False
+    auto: bool = False
 
     @property
     def devices(self) -> str:
+        if self.auto and not self.losses:
+            return "auto"
         return devices_of(self.numbers, self.beside)
 
 
@@ -137,8 +141,9 @@ def supervise(task: Task, files: list[Path], keeps: bool, work: Work) -> int:
             left = _left(task.numbers, ended, again)
             again = again and "lost" in ended.told
             kept, checked = keeps and (task.resume or "stepped" in ended.told), "checked" in ended.told
+            left = left[:1] if task.auto else left
             losses = (*task.losses, ended.loss(devices_of(left, task.beside)))
-            following = Task(left, kept, task.replace or checked, losses, task.beside)
+            following = Task(left, kept, task.replace or checked, losses, task.beside, task.auto)
             _say(task, ended, following, keeps)
             task = following
 

@@ -24,12 +24,13 @@ from gstream.devices.job import DeviceMemoryError, DevicePlan, HostVertices, Job
 from gstream.devices.page_kernel import PageKernel
 from gstream.engine.checkpoint import Keeper, make_keeper
 from gstream.engine.demand import Demand
-from gstream.engine.make_devices import make_beside, make_devices, make_exchange
+from gstream.engine.make_devices import first_gpu, make_beside, make_devices, make_exchange
 from gstream.engine.run import Run
 from gstream.engine.run_state import Watch
 from gstream.engine.superstep import stream
 from gstream.engine.turns import Turn
 from gstream.hostcode.compile import GraphShape, compile_host
+from gstream.options.auto_devices import is_auto
 from gstream.options.memory import memory
 from gstream.options.run_options import RunOptions, parse_devices, split_cores
 from gstream.options.stopping import Asked
@@ -59,10 +60,11 @@ class Engine:
     def __init__(self, store: Any, options: RunOptions | None = None, turn: Turn | None = None) -> None:
         self.store, self.options, self.turn = store, options or RunOptions(), turn or Turn(store.path)
         keep_freed_memory()
-        self.specs, beside = split_cores(parse_devices(self.options.devices))
+        found, self.note = first_gpu(self.options, store.meta.edges) if is_auto(self.options.devices) else ([], "")
+        self.specs, beside = split_cores(parse_devices(["host,cuda:0"] if found else self.options.devices))
         self.device_counts = len(self.specs), sum(spec.kind == "host" for spec in self.specs)  # the latter: hosts
         self.graph = graph_of(store, len(self.specs))
-        self.devices: list[Device] = make_devices(self.specs, self.options)
+        self.devices: list[Device] = found or make_devices(self.specs, self.options)
         self.exchange = make_exchange(self.devices)
         self.cores = make_beside(self.devices, self.options) if beside else None
         self._server = ThreadPoolExecutor(1, "cores", *QUIET) if beside else None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 
 from gstream.devices.base import Device, Exchange
 from gstream.devices.host.beside import BesideDevice
 from gstream.devices.host.device import HostDevice
+from gstream.options.auto_devices import gpus_there, is_worth_a_gpu
 from gstream.options.run_options import TEST_DEVICES, DeviceSpec, RunOptions
+from pagestore.errors import GstreamError
 
 
 def make_devices(specs: list[DeviceSpec], options: RunOptions) -> list[Device]:
@@ -24,6 +27,29 @@ def make_devices(specs: list[DeviceSpec], options: RunOptions) -> list[Device]:
             device.close()
         raise
     return made
+
+
+def first_gpu(options: RunOptions, edges: int) -> tuple[list[Device], str]:
+    """The first GPU for a store of so many edges, where it is worth it. Without one nothing, and what is to be noted:
+    why a GPU that seems to be there could not be used."""
+    if not gpus_there() or not is_worth_a_gpu(edges, options.host_threads, _cuda_has_started()):
+        return [], ""
+    made: list[Device] = []
+    try:
+        made = make_devices([DeviceSpec("cuda", 0)], options)
+        made[0].capacity()
+        return made, ""
+    except GstreamError as error:
+        for device in made:
+            device.close()
+        why = getattr(error, "what", str(error)).removeprefix("--devices cuda: ").partition(". ")[0].rstrip(".")
+        return [], f"the host's cores did the work, as the GPU could not be used: {why}"
+
+
+def _cuda_has_started() -> bool:
+    """In this process. Looks only: the module is loaded if so."""
+    driver = sys.modules.get("gstream.devices.gpu.driver")
+    return driver is not None and driver.has_started()
 
 
 def make_beside(devices: list[Device], options: RunOptions) -> BesideDevice:

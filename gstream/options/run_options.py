@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import Any
 
+from gstream.options.auto_devices import AUTO, is_auto
 from gstream.options.memory import total_memory
 from gstream.options.stopping import StopRequest, parse_every
 from gstream.options.values import switch, whole
@@ -49,9 +50,10 @@ def times_longer(devices: int) -> int:
 class RunOptions:
     """Options of one engine. Raises UsageError on a value outside its limits.
 
-    devices: "host", "host:N" (N devices that share the cores), "cuda" (the first GPU), "cuda:N" (GPU number N),
-        "cuda:0,1" (several), "host,cuda:0" (the cores beside GPUs); a list joins them. A GPU may be named twice, to
-        try out two
+    devices: "auto" (the first GPU and the cores beside it where they are worth it, else the cores:
+        gstream.options.auto_devices), "host", "host:N" (N devices that share the cores), "cuda" (the first GPU),
+        "cuda:N" (GPU number N), "cuda:0,1" (several), "host,cuda:0" (the cores beside GPUs); a list joins them. A GPU
+        may be named twice, to try out two
     device_memory, host_memory: caps in bytes, or text as the command line takes it ("8GB", "1GiB"; so may batch_bytes
         be); None is what the machine has
     batch_bytes: pages of one copy and one launch, at most one stretch of them; None: 16 MiB, more on many devices
@@ -75,7 +77,7 @@ class RunOptions:
     progress: called after each superstep with its number, from 1, and its StepStats; True shows them on standard error
     """
 
-    devices: list[str] = field(default_factory=lambda: ["host"])
+    devices: list[str] = field(default_factory=lambda: [AUTO])
     device_memory: int | None = None
     host_memory: int | None = None
     batch_bytes: int | None = None
@@ -179,9 +181,9 @@ class DeviceSpec:
 
 
 def parse_devices(names: list[str]) -> list[DeviceSpec]:
-    """DeviceSpecs of `RunOptions.devices`, the host's cores last. Raises UsageError for an unknown name, or devices
-    that can't be joined. Whether a GPU is there shows when the engine makes its device."""
-    joined = ",".join(names)
+    """DeviceSpecs of `RunOptions.devices`, the host's cores last; of "auto" the cores alone. Raises UsageError for an
+    unknown name, or devices that can't be joined. Whether a GPU is there shows when the engine makes its device."""
+    joined = "host" if is_auto(names) else ",".join(names)
     specs: list[DeviceSpec] = []
     for name in joined.split(",") if joined else []:
         kind, *numbers = name.split(":")
@@ -189,7 +191,9 @@ def parse_devices(names: list[str]) -> list[DeviceSpec]:
             kind, numbers = "cuda", [name]
         most = 2 if kind == "fake" and os.environ.get(TEST_DEVICES) else MOST_NUMBERS.get(kind)
         if most is None or len(numbers) > most:
-            raise UsageError(f"--devices {name}: not a device; known are host, host:N, cuda, cuda:N and cuda:N,M.")
+            raise UsageError(
+                f"--devices {name}: not a device; known are auto, host, host:N, cuda, cuda:N and cuda:N,M."
+            )
         if not all(number.isdecimal() and len(number) <= MOST_DIGITS for number in numbers):
             raise UsageError(f"--devices {name}: after a colon comes a number, as in host:2.")
         values = [int(number) for number in numbers]

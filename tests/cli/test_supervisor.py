@@ -9,7 +9,9 @@ import pytest
 
 from gstream.cli import supervisor
 from gstream.cli.failures import EXIT_INTERNAL, SECOND_SIGNAL_SECONDS
+from gstream.cli.run import task_of
 from gstream.cli.supervisor import Ended, Loss, Signals, Task, supervise
+from gstream.options import auto_devices
 
 WORKER = 4321
 
@@ -136,3 +138,31 @@ def test_asked_to_stop_it_does_not_go_on(monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.setattr(supervisor, "_have_done", have_done)
     assert supervise(Task((0,)), [], False, lambda task, link: None) == 143
     assert "It was asked to stop, so the run does not go on." in capsys.readouterr().err
+
+
+def test_of_auto_the_next_gpu_goes_on_and_then_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    devices = []
+
+    def have_done(task: Task, work: object, signals: Signals) -> Ended:
+        devices.append(task.devices)
+        if len(devices) == 3:
+            return Ended(WORKER, 0, {"done": ""})
+        return Ended(WORKER, EXIT_INTERNAL, {"lost": f"{len(devices) - 1} cuda:{len(devices) - 1} fell off the bus"})
+
+    monkeypatch.setattr(supervisor, "_have_done", have_done)
+    assert supervise(Task((0, 1), beside=True, auto=True), [], False, lambda task, link: None) == 0
+    assert devices == ["auto", "host,cuda:1", "host"]
+
+
+@pytest.mark.parametrize(
+    ("options", "numbers", "devices"),
+    [({}, (0, 1), "auto"), ({"devices": ["host"]}, (), "host"), ({"devices": ["host,cuda:1"]}, (1,), "host,cuda:1"),
+     ({"devices": ["cuda:0,1"]}, (0, 1), "cuda:0,1")],
+)  # fmt: skip
+def test_what_a_worker_is_for(options: dict, numbers: tuple, devices: str, tmp_path, monkeypatch) -> None:
+    """A GPU is looked for where files are, without CUDA: a fork follows."""
+    monkeypatch.setattr(auto_devices, "gpus_there", lambda: 2)
+    monkeypatch.setattr(auto_devices, "file_may_be_worth", lambda store, threads: store == tmp_path)
+    task = task_of(options, tmp_path)
+    assert (task.numbers, task.devices) == (numbers, devices)
+    assert task_of({}, tmp_path / "small").devices == "host"

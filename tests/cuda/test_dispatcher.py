@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import choice
 import pytest
+import standin
 from compilers import needs_gxx
 from planned import PROGRAMS, make
 from shared_steps import check_shared, draw_dispatchers, expected_of, shared_options
 
+import gstream
+from gstream.devices.gpu import driver
+from gstream.engine import make_devices
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions
 from gstream.planning import planner
@@ -57,3 +61,34 @@ def test_the_cores_have_a_thread_of_their_own(store, expected):
         for name, program in SHARED.items():
             with Engine(store, RunOptions(devices=["host,cuda:0"], cache="0", dispatch=dispatch)) as engine:
                 check_shared(engine, program, expected[name])
+
+
+@pytest.fixture
+def a_gpu(monkeypatch):
+    monkeypatch.setattr(make_devices, "gpus_there", lambda: 1)
+    monkeypatch.setattr(make_devices, "is_worth_a_gpu", lambda *given: True)
+
+
+def test_auto_takes_a_gpu_and_the_cores(store, expected, a_gpu):
+    with Engine(store) as engine:
+        assert [device.name for device in engine.devices] == ["cuda:0"] and engine.cores is not None
+        check_shared(engine, SHARED["BFS"], expected["BFS"])
+
+
+@pytest.mark.parametrize("trouble", ["busy", "full", "broken"])
+def test_auto_goes_on_without_a_gpu_that_can_not_be_used(store, a_gpu, monkeypatch, trouble):
+    """Memory that others have taken, before and after the context is there; a GPU that fails at once."""
+    if trouble == "full":
+        monkeypatch.setattr(standin, "MEMORY_BYTES", 1 << 20)
+    else:
+        error = standin.MemoryError("out of memory") if trouble == "busy" else standin.Error("unspecified failure")
+
+        def fail(device):
+            raise error
+
+        driver._primary_context.cache_clear()
+        monkeypatch.setattr(standin.Device, "retain_primary_context", fail)
+    with gstream.open(store.path) as graph:
+        found = graph.bfs(3)
+    driver._primary_context.cache_clear()
+    assert found.summary["note"].startswith("the host's cores did the work, as the GPU could not be used: cuda:0 (")

@@ -369,6 +369,6 @@ class Session:
                 f"{self._sent_back} bytes of attributes had no room beside pages in the GPUs' memory, so the host's "
                 "cores did the work"
             )
-        if lacking or note:
-            found["note"] = "; ".join(filter(None, (lacking, note)))
+        if said := "; ".join(filter(None, (self.engine.note, lacking, note))):
+            found["note"] = said
         return found

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.gpu.peer_wait import PeerWait, suspects
-from gstream.devices.gpu.prestart import CONNECTIONS
+from gstream.devices.gpu.prestart import CONNECTIONS, cuda_version
 from gstream.devices.job import DeviceMemoryError
 from gstream.telemetry.trace import NO_SPAN
 from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
@@ -77,6 +77,11 @@ def driver() -> Any:
     return cuda
 
 
+def has_started() -> bool:
+    """Whether this process has used CUDA."""
+    return _STARTED.get("process") == os.getpid()
+
+
 def found() -> list[dict[str, Any]]:
     """What each GPU is, without taking one up: name, memory in bytes, capability ("9.0"), numbers of GPUs it reaches.
 
@@ -96,17 +101,6 @@ def found() -> list[dict[str, Any]]:
         ]
     except cuda.Error as error:
         raise DeviceError(f"the GPUs don't say what they are: {error}") from error
-
-
-def cuda_version() -> str | None:
-    """The newest CUDA that the driver runs, as "13.0"; None without a driver. Works without pycuda."""
-    number = ctypes.c_int()
-    try:
-        if ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(number)) != 0:
-            return None
-    except (OSError, AttributeError):
-        return None
-    return f"{number.value // 1000}.{number.value % 1000 // 10}"
 
 
 @cache

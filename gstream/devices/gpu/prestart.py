@@ -36,3 +36,14 @@ def _start(numbers: list[int]) -> None:
         device, context = ctypes.c_int(), ctypes.c_void_p()
         if library.cuDeviceGet(ctypes.byref(device), number) == 0:
             library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+
+
+def cuda_version() -> str | None:
+    """The newest CUDA that the driver runs, as "13.0"; None without a driver. Works without pycuda."""
+    number = ctypes.c_int()
+    try:
+        if ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(number)) != 0:
+            return None
+    except (OSError, AttributeError):
+        return None
+    return f"{number.value // 1000}.{number.value % 1000 // 10}"

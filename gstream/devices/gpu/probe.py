@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 
 from gstream.cudacode.generate import UnitShape, unit_of_page_kernels
-from gstream.devices.gpu.driver import Gpu, cuda_version, found
+from gstream.devices.gpu.driver import Gpu, found
+from gstream.devices.gpu.prestart import cuda_version
 from pagestore.errors import GstreamError
 from pagestore.io import aligned_empty
 
