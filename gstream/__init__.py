@@ -6,9 +6,21 @@
         print(graph.pagerank().top(20))
         graph.bfs(source=17).write("distances.parquet")
 
-A program of your own inherits from `gstream.Program` (docs/pages/how-to/programs.md); `gstream.record_kernel` makes a
-page kernel of a function (docs/pages/how-to/record-kernels.md). Everything is loaded at its
-first use, so that `import gstream` is quick.
+    open(path)                         a store that is there, as a Graph
+    convert(inputs, store)             files of any edge list's format
+    from_edges(source, target)         arrays, lists or columns
+    from_pandas(frame), from_polars, from_arrow     tables and streams, columns by name
+    from_networkx(graph), from_igraph, from_scipy   graphs and matrices of other libraries
+    generate(kind, scale=20)           a graph from a seed
+
+    Graph      graph.ALGORITHM(...) runs one; degree, neighbors, has_edge, edges, plan, verify, export, info
+    Result     result["pagerank"], result.at(vertex), top, to_pandas, to_arrow, to_numpy, to_dict, write, plot
+    Program    the base of programs of your own (docs/pages/how-to/programs.md); graph.run(Mine, ...) runs one
+    RunOptions what a run may use: keywords of open and of every run
+    record_kernel, algorithm   page kernels and algorithms of your own (docs/pages/how-to/record-kernels.md)
+    GstreamError    the base of all errors
+
+Everything is loaded at its first use, so that `import gstream` is quick.
 """
 
 from __future__ import annotations
@@ -23,6 +35,17 @@ if TYPE_CHECKING:
     from gstream.hostcode.bitmaps import is_set, set_bit
     from gstream.hostcode.intrinsics import atomic_add, atomic_or, compare_and_swap, population, trailing_zeros
     from gstream.hostcode.jit import helper
+    from gstream.interop.doors import (
+        convert,
+        from_arrow,
+        from_edges,
+        from_igraph,
+        from_networkx,
+        from_pandas,
+        from_polars,
+        from_scipy,
+        generate,
+    )
     from gstream.language.program import (
         INF,
         MAX,
@@ -52,8 +75,13 @@ _PROGRAM = (
     "u32", "u64",
 )  # fmt: skip
 _ATOMICS = ("atomic_add", "atomic_or", "compare_and_swap", "population", "trailing_zeros")
+_DOORS = (
+    "convert", "from_arrow", "from_edges", "from_igraph", "from_networkx", "from_pandas", "from_polars", "from_scipy",
+    "generate",
+)  # fmt: skip
 _WHERE = {
     **dict.fromkeys(_PROGRAM, "gstream.language.program"),
+    **dict.fromkeys(_DOORS, "gstream.interop.doors"),
     **dict.fromkeys(_ATOMICS, "gstream.hostcode.intrinsics"),
     **dict.fromkeys(("lower", "raise_to"), "gstream.algorithms.support.shared"),
     **dict.fromkeys(("is_set", "set_bit"), "gstream.hostcode.bitmaps"),
@@ -70,8 +98,9 @@ _WHERE = {
 
 __all__ = [
     "INF", "MAX", "MIN", "OR", "SUM", "Graph", "GstreamError", "PerVertex", "Program", "Result", "RunOptions", "Vertex",
-    "Vertices", "__version__", "algorithm", "atomic_add", "atomic_or", "compare_and_swap", "f32", "f64", "helper",
-    "i32", "i64", "is_set", "lower", "open", "population", "raise_to", "record_kernel", "set_bit", "total",
+    "Vertices", "__version__", "algorithm", "atomic_add", "atomic_or", "compare_and_swap", "convert", "f32", "f64",
+    "from_arrow", "from_edges", "from_igraph", "from_networkx", "from_pandas", "from_polars", "from_scipy", "generate",
+    "helper", "i32", "i64", "is_set", "lower", "open", "population", "raise_to", "record_kernel", "set_bit", "total",
     "trailing_zeros", "u32", "u64",
 ]  # fmt: skip
 

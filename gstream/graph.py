@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import fields
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from gstream.methods import Methods
 from gstream.options.run_options import RunOptions
 from gstream.options.stopping import StopRequest, interrupts_keep
 from gstream.options.wording import in_python
+from gstream.reading.views import Views
 from gstream.results.column import Column
 from gstream.results.result import Result, count_not_finite
 from pagestore import Store, open_store
@@ -29,10 +30,12 @@ from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError
 from pagestore.hdf5 import StoreFile
 
+T = TypeVar("T")
 RUN_OPTIONS = {entry.name for entry in fields(RunOptions)}
 OWN_OF_PROCESS = {"progress", "stop", "trace"}  # options that another process has no use for
 
 
+@in_python()
 def open_graph(path: str | os.PathLike, **options: Any) -> Graph:
     """Open the store at `path`. options: RunOptions by name, defaults of every run (host_memory="1GiB", threads=4).
 
@@ -43,7 +46,7 @@ def open_graph(path: str | os.PathLike, **options: Any) -> Graph:
     return Graph(path, **options)
 
 
-class Graph(Methods):
+class Graph(Methods, Views):
     """An open store. Pages that were read stay in memory, as far as the options allow, until `close`.
 
     Every method that runs something takes RunOptions by name beside its own (devices, host_memory, threads, ...).
@@ -56,10 +59,11 @@ class Graph(Methods):
     where another store is there since.
     """
 
-    def __init__(self, path: str | os.PathLike, **options: Any) -> None:
+    def __init__(self, path: str | os.PathLike | Store, **options: Any) -> None:
         self._defaults = options
         self._options(options)
-        self._store = open_store(path)
+        self._store = path if isinstance(path, Store) else open_store(path)
+        self.conversion: dict[str, Any] = {}
         self._turn = Turn(self._store.path)
         self._taken = _Taken(self._store)
         self._finalizer = weakref.finalize(self, self._taken.give_back)
@@ -75,7 +79,9 @@ class Graph(Methods):
 
     def __repr__(self) -> str:
         meta = self._store.meta
-        return f"<Graph {self._store.path}: {meta.vertices} vertices, {meta.edges} stored edges>"
+        stored = "" if meta.directed else f" ({meta.edges} stored)"
+        kind = "directed" if meta.directed else "undirected"
+        return f"<Graph {self._store.path}: {meta.vertices} vertices, {meta.graph_edges} {kind} edges{stored}>"
 
     @in_turn
     def close(self) -> None:
@@ -98,7 +104,15 @@ class Graph(Methods):
                 f"{self._store.path}: the graph was closed, and is copied or pickled only while it is open."
             )
         options = {name: value for name, value in self._defaults.items() if name not in OWN_OF_PROCESS}
-        return _open_again, (self._store.file, options)
+        kept = self._store if not self._store.file.has_name else self._store.file
+        return _open_again, (kept, options)
+
+    @property
+    def store(self) -> Store:
+        """The open store. Raises UsageError once the graph is closed."""
+        if self._closed:
+            raise UsageError(f"{self._store.path}: the graph was closed. Open it again with gstream.open.")
+        return self._store
 
     @property
     def info(self) -> dict[str, Any]:
@@ -113,6 +127,27 @@ class Graph(Methods):
         found = find_algorithm(algorithm)
         _check_names(options, found.defaults, f"{algorithm} has {', '.join(found.defaults) or 'none of its own'}")
         return self._work(options, lambda engine: execute(found, engine, own, certify))
+
+    @in_python()
+    def plan(self, algorithm: Any, **given: Any) -> dict[str, Any]:
+        """What a run will hold, move and take, as `gstream plan --json`; nothing is run.
+
+        algorithm: a name, with its own options among those given, or what `run` takes, with its parameters.
+        Raises UsageError for an algorithm without a plan, CapError where a memory cap is too small.
+        """
+        from gstream.algorithms.plans import plan_facts, plan_of, plan_of_own, planned_supersteps
+
+        own = {name: given.pop(name) for name in list(given) if name not in RUN_OPTIONS}
+        if isinstance(algorithm, str) and not is_program_path(algorithm):
+            own = find_algorithm(algorithm).checked(own)
+            steps = planned_supersteps(algorithm, own, given.get("max_supersteps"))
+            return self._work(given, lambda engine: plan_facts(plan_of(algorithm, engine, own), *steps))
+        program = load_program(algorithm) if isinstance(algorithm, str) else algorithm
+        steps = planned_supersteps("", {}, given.get("max_supersteps"))
+        if isinstance(program, Program):
+            program = in_store_order(program, self.store)
+            return self._work(given, lambda engine: plan_facts(engine.plan(program), *steps))
+        return self._work(given, lambda engine: plan_facts(plan_of_own(program, engine, own), *steps))
 
     @in_python()
     def run(self, program: Any, **given: Any) -> Result:
@@ -147,7 +182,7 @@ class Graph(Methods):
         )
 
     @in_turn
-    def _work(self, options: dict[str, Any], call: Callable[[Any], Result]) -> Result:
+    def _work(self, options: dict[str, Any], call: Callable[[Any], T]) -> T:
         """call(engine) with the engine for these RunOptions."""
         engine = self._engine_for(options)
         with self._interrupts(engine):
@@ -163,8 +198,7 @@ class Graph(Methods):
         return self._engine_for(options)
 
     def _engine_for(self, options: dict[str, Any]) -> Any:
-        if self._closed:
-            raise UsageError(f"{self._store.path}: the graph was closed. Open it again with gstream.open.")
+        store = self.store
         wanted = self._options({**self._defaults, **options})
         if wanted.checkpoint is not None and wanted.stop is None:
             wanted.stop = self._stop
@@ -176,7 +210,7 @@ class Graph(Methods):
 
                 check_compiler()
             self._taken.close_engine()
-            engine = self._taken.engine = Engine(self._store, wanted, self._turn)
+            engine = self._taken.engine = Engine(store, wanted, self._turn)
         return engine
 
     def _interrupts(self, engine: Any) -> AbstractContextManager[None]:
@@ -215,10 +249,12 @@ class _Taken:
             never_free(engine)
 
 
-def _open_again(file: StoreFile, options: dict[str, Any]) -> Graph:
+def _open_again(kept: Store | StoreFile, options: dict[str, Any]) -> Graph:
     """A graph that was pickled or copied. Raises StoreError where its store is not there any more."""
-    file.opened()
-    return Graph(file.place, **options)
+    if isinstance(kept, Store):  # in memory
+        return Graph(kept, **options)
+    kept.opened()
+    return Graph(kept.place, **options)
 
 
 def _check_names(given: Iterable[str], own: Iterable[str], which: str) -> None:

@@ -17,11 +17,16 @@ Message form: where, offending text, limit, remedy. Example:
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
+from types import FrameType, TracebackType
 
 MOST_SHOWN = 80  # characters of a name in messages and tables
 LONG_WORD = re.compile(r"\S{501,}")  # in a message: no path is that long that could be opened
 MOST_LINE = 4000  # characters of a message
+OURS = ("gstream", "pagestore", "contextlib")  # packages whose frames say nothing to users
+DEBUG = "GSTREAM_DEBUG"  # a variable of the environment: "1" shows whole tracebacks
 
 
 class GstreamError(Exception):
@@ -35,6 +40,10 @@ class GstreamError(Exception):
 
     def __str__(self) -> str:
         return self.spoken or self.line
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: as `traceback_lines`."""
+        return "".join(traceback_lines(self)).splitlines()
 
     @property
     def line(self) -> str:
@@ -111,3 +120,33 @@ def interruption(error: BaseException | None, handled: BaseException | None) -> 
             return error
         error = error.__cause__ or error.__context__
     return None
+
+
+def traceback_lines(error: GstreamError) -> list[str]:
+    """A traceback that ends at the last line of the user's: what lies below is gstream's, and not where the mistake is.
+
+    Whole where GSTREAM_DEBUG=1, and where no line is the user's.
+    """
+    import traceback
+
+    first = error.__traceback__
+    last = None if os.environ.get(DEBUG) == "1" else _last_of_user(first)
+    if last is None:
+        return traceback.format_exception(error)
+    shown = traceback.StackSummary.extract(_frames(first, last))
+    return ["Traceback (most recent call last):\n", *shown.format(), *traceback.format_exception_only(error)]
+
+
+def _frames(first: TracebackType | None, last: TracebackType) -> Iterator[tuple[FrameType, int]]:
+    """(frame, line) from the first to the last."""
+    while first is not None:
+        yield first.tb_frame, first.tb_lineno
+        first = None if first is last else first.tb_next
+
+
+def _last_of_user(at: TracebackType | None) -> TracebackType | None:
+    """The last place before gstream's first one; None: the first place is gstream's."""
+    last = None
+    while at is not None and at.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in OURS:
+        last, at = at, at.tb_next
+    return last if at is not None else None

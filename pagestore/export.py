@@ -45,34 +45,69 @@ def export_edges(
     `progress(pages done, pages in all)`. The file appears under its name when it is complete. Raises UsageError for
     contradictory options, StoreError for a damaged page, ResourceError when the disk is full.
     """
-    import pyarrow as pa
-
     kind, compression = _kind_of(destination, format)
     weighted = store.meta.weighted and weights and kind != "el"
     if kind == "wel" and not weighted:
         raise UsageError(f"{destination}: .wel has weights, {store.path} has none here. Export to .el instead.")
-    topology = store.topology(store.meta.topologies[0])
-    names, edges = _Names(store), 0
-    schema = pa.schema([("source", names.type), ("target", names.type)])
-    if weighted:
-        schema = schema.append(pa.field("weight", pa.from_numpy_dtype(topology.weight_dtype)))
-    with _written(destination) as path, row_file(path, kind, compression, schema) as rows:
-        for number, page in decode_topology(topology):
-            source, target, weight = page.source, page.target, page.weight
-            if topology.name == "in":
-                source, target = target, source
-            if not store.meta.directed:
-                once = names.ascend(source, target)
-                source, target = source[once], target[once]
-                weight = None if weight is None else weight[once]
-            columns = [names.of(source), names.of(target)]
-            if weight is not None and weighted:
-                columns.append(pa.array(weight) if kind == "parquet" else _in_digits(weight))
-            rows.put(rows.made(pa.record_batch(columns, names=schema.names)))
-            edges += len(source)
+    edges, pages = 0, store.topology(store.meta.topologies[0]).pages
+    with _written(destination) as path, row_file(path, kind, compression, edge_schema(store, weighted)) as rows:
+        for number, batch in _edges_of_pages(store, weighted):
+            if weighted and kind != "parquet":
+                batch = batch.set_column(2, "weight", _in_digits(batch.column(2).to_numpy()))
+            rows.put(rows.made(batch))
+            edges += len(batch)
             if progress is not None:
-                progress(number + 1, topology.pages)
+                progress(number + 1, pages)
     return ExportReport(edges, _isolated(store))
+
+
+def edge_schema(store: Store, weighted: bool) -> Any:
+    """pyarrow.Schema of edges by the user's IDs."""
+    import pyarrow as pa
+
+    ids = pa.large_string() if store.meta.id_kind == "strings" else pa.int64()
+    weight = [("weight", pa.from_numpy_dtype(store.meta.weight_dtype))] if weighted else []
+    return pa.schema([("source", ids), ("target", ids), *weight])
+
+
+def edge_batches(store: Store, weights: bool, rows: int) -> Iterator[Any]:
+    """Edges by the user's IDs as pyarrow.RecordBatches of about `rows` rows, in page order; undirected ones once."""
+    import pyarrow as pa
+
+    weighted = store.meta.weighted and weights
+    waiting: list[Any] = []
+    for _, batch in _edges_of_pages(store, weighted):
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= rows:
+            yield from _cut(waiting, rows)
+            waiting = []
+    yield from _cut(waiting, rows) if waiting else [pa.RecordBatch.from_pylist([], edge_schema(store, weighted))]
+
+
+def _cut(batches: list[Any], rows: int) -> Iterator[Any]:
+    """The same rows in batches of up to `rows`."""
+    import pyarrow as pa
+
+    yield from pa.Table.from_batches(batches).combine_chunks().to_batches(rows)
+
+
+def _edges_of_pages(store: Store, weighted: bool) -> Iterator[tuple[int, Any]]:
+    """(page number, pyarrow.RecordBatch of its edges)."""
+    import pyarrow as pa
+
+    topology, names, schema = store.topology(store.meta.topologies[0]), _Names(store), edge_schema(store, weighted)
+    for number, page in decode_topology(topology):
+        source, target, weight = page.source, page.target, page.weight
+        if topology.name == "in":
+            source, target = target, source
+        if not store.meta.directed:
+            once = names.ascend(source, target)
+            source, target = source[once], target[once]
+            weight = None if weight is None else weight[once]
+        columns = [names.of(source), names.of(target)]
+        if weight is not None and weighted:
+            columns.append(pa.array(weight))
+        yield number, pa.record_batch(columns, schema=schema)
 
 
 @contextmanager
@@ -121,10 +156,7 @@ class _Names:
     """User IDs of store IDs, as pyarrow arrays."""
 
     def __init__(self, store: Store):
-        import pyarrow as pa
-
         self._store, meta = store, store.meta
-        self.type = pa.large_string() if meta.id_kind == "strings" else pa.int64()
         self._table: Any = None
         if meta.id_kind == "strings":
             self._table = store.user_ids()

@@ -39,7 +39,12 @@ class Descriptor(FileIO):
 
 
 class StoreFile:
-    """`opened` gives the file for as long as the caller has it; threads may share it while another lets it go."""
+    """`opened` gives the file for as long as the caller has it; threads may share it while another lets it go.
+
+    has_name: whether it can be opened again, by `place`.
+    """
+
+    has_name = True
 
     def __init__(self, path: str, file: Descriptor, meta_offset: int) -> None:
         self.path = path

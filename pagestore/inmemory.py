@@ -22,20 +22,23 @@ from pagestore.convert.pipeline import Conversion
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.errors import StoreError
 from pagestore.hdf5 import Descriptor, Extent, StoreFile
+from pagestore.inputs.base import NumberedSource
 from pagestore.io import DIRECT_ALIGN, drain, fill
 from pagestore.layout import DEFAULT_PAGE_BYTES, MIN_PAGE_BYTES
-from pagestore.memory import ArraySource
 from pagestore.meta import Meta
 from pagestore.planning import PagePlan
 from pagestore.store import Store
 from pagestore.writer import StoreWriter
 
+NAME = "graph in memory"
 MOST_EDGES = 1 << 16  # of a graph that is kept so: 1 MiB of pages; a file costs such a graph little
 PAGES = 8  # of a topology, aimed at: few enough to be quick, and the graph takes what it needs
 
 
 class MemoryFile(StoreFile):
     """Bytes of a store in memory. It is never let go, as it has no name to be opened by; pickled, it is its bytes."""
+
+    has_name = False
 
     def __init__(self, path: str, nbytes: int) -> None:
         super().__init__(path, Descriptor(os.memfd_create("gstream", os.MFD_CLOEXEC)), 0)
@@ -120,9 +123,11 @@ class _InMemory(Conversion):
 
 
 def convert_in_memory(
-    source: ArraySource, options: ConvertOptions, progress: ProgressHook | None = None
+    source: NumberedSource, options: ConvertOptions, progress: ProgressHook | None = None, name: str = NAME
 ) -> tuple[Store, Report]:
     """A store without a file, of up to MOST_EDGES edges whose vertices are known (`vertices`, `ids` or `names`).
+
+    name: what messages call it, in place of a path.
 
     Pages are smaller than the default where that leaves fewer than PAGES of them.
     Raises InputError and UsageError as `pagestore.convert.convert`.
@@ -133,6 +138,6 @@ def convert_in_memory(
         page_bytes = min(max(1 << max(words - 1, 1).bit_length(), MIN_PAGE_BYTES), DEFAULT_PAGE_BYTES)
     options = replace(options, page_bytes=page_bytes, threads=1, workdir=None, resume=False, replace=True)
     with np.errstate(all="ignore"):  # as pagestore.convert.pipeline
-        job = _InMemory(source, Path(source.name), options, progress)
+        job = _InMemory(source, Path(name), options, progress)
         report = job.run()
         return job.writer.store(), report

@@ -11,14 +11,14 @@ from pagestore.convert.options import ConvertOptions, ProgressHook, Report
 from pagestore.convert.pipeline import convert
 from pagestore.crc import crc32
 from pagestore.errors import InputError, UsageError
-from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, NumberedSource
+from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, NumberedSource, StringNames
 from pagestore.io import Buffers
 
 
 class ArraySource(NumberedSource):
     """Edges source[i] -> target[i], int or uint[n] user IDs, with finite weights [n] or None.
 
-    With `ids` (ascending int64[V]) the arrays hold indices into it; else `vertices` = N promises IDs
+    With `ids` (ascending int64[V]), or `names`, the arrays hold indices into it; else `vertices` = N promises IDs
     id_base..id_base+N-1, and None means "those that occur". Raises InputError for IDs or weights that can't be.
     """
 
@@ -26,7 +26,7 @@ class ArraySource(NumberedSource):
 
     def __init__(
         self, source: Any, target: Any, weight: Any = None, vertices: int | None = None, ids: Any = None,
-        id_base: int = 0, name: str = "arrays", chunk_edges: int = CHUNK_EDGES,
+        id_base: int = 0, name: str = "arrays", chunk_edges: int = CHUNK_EDGES, names: StringNames | None = None,
     ):  # fmt: skip
         super().__init__()
         self.name, self.id_base, self.chunk_edges = name, id_base, chunk_edges
@@ -46,6 +46,8 @@ class ArraySource(NumberedSource):
             if len(self.ids) > 1 and not (self.ids[1:] > self.ids[:-1]).all():
                 raise UsageError(f"{name}: ids must ascend without repeats. Sort them.")
             self.vertices, self.id_base = len(self.ids), 0
+        if names is not None:
+            self.names, self.vertices, self.id_base = names, len(names), 0
 
     @property
     def fingerprint(self) -> Any:

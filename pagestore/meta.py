@@ -74,6 +74,11 @@ class Meta:
         """Of the format: the least that can hold the pages."""
         return VERSION if self.columns == 1 else COLUMN_VERSION
 
+    @property
+    def graph_edges(self) -> int:
+        """Edges of the graph: an undirected one once, though its records lie in both lists."""
+        return self.edges if self.directed else (self.edges + self.self_loops) // 2
+
     def check(self, where: str) -> None:
         """Raise StoreError for values that no converter writes (a crafted file may carry correct CRCs)."""
         for name, allowed in _ALLOWED.items():

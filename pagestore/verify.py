@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -63,16 +64,24 @@ class VerifyReport:
             self.add(f"{name} {what}")
         self.more_problems += len(problems) - len(listed)
 
+    def damaged(self) -> StoreError:
+        """The error for a store in which problems were found."""
+        more = f" ({self.more_problems} not listed)" if self.more_problems else ""
+        count = len(self.problems) + self.more_problems
+        return StoreError(f"{self.path}: {count} problem(s) found{more}. Convert the graph again.")
 
-def verify(path: str, threads: int | None = None, progress: Progress | None = None) -> VerifyReport:
-    """Scrub the store at `path` with `threads` threads (all cores by default); memory: about 40 MiB a thread (more when
-    a page is larger than 16 MiB).
+
+def verify(path: str | Store, threads: int | None = None, progress: Progress | None = None) -> VerifyReport:
+    """Scrub the store at `path`, or an open one, with `threads` threads (all cores by default).
+
+    Memory: about 40 MiB a thread, more when a page is larger than 16 MiB.
 
     Raises UsageError (threads), StoreError only when the store can't be opened at all; all else is in the report.
     """
-    report, threads = VerifyReport(os.fspath(path)), checked_threads(threads)
+    name = path.path if isinstance(path, Store) else os.fspath(path)
+    report, threads = VerifyReport(name), checked_threads(threads)
     began = time.monotonic()
-    with open_store(path) as store:
+    with nullcontext(path) if isinstance(path, Store) else open_store(name) as store:
         paged = [extent.nbytes for name, extent in store.extents.items() if name.endswith(("/pages", "/weights"))]
         total = sum(paged) + sum(store.extents[name].nbytes for name in store.array_names)
 
@@ -88,9 +97,9 @@ def verify(path: str, threads: int | None = None, progress: Progress | None = No
             topology = store.topology(name)
             mixes[name] = _check_topology(store, topology, threads, report, advance)
         if report.ok and len(mixes) == 2 and mixes["out"][0] != mixes["in"][1]:
-            report.add(f"{path}: the in-pages hold other edges than the out-pages.")
+            report.add(f"{name}: the in-pages hold other edges than the out-pages.")
         if report.ok and not store.meta.directed and mixes["out"][0] != mixes["out"][1]:
-            report.add(f"{path}: undirected, but some edge is stored in one direction only.")
+            report.add(f"{name}: undirected, but some edge is stored in one direction only.")
     report.seconds = time.monotonic() - began
     return report
 

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import glob
-import os
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from gstream.cli.compiling import LEAST_SECONDS, compile_time
-from gstream.cli.paths import check_workdir, refuse_existing, refuse_overwriting
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs
+from gstream.interop.files import opened_files, skipped_file
+from gstream.interop.options import DEFAULT_MEMORY, split_options
+from gstream.options.written import check_workdir
 from pagestore.errors import ResourceError, UsageError
-from pagestore.sizes import parse_size, show_bytes, show_count, show_seconds, show_things
+from pagestore.sizes import show_bytes, show_count, show_seconds, show_things
 
 if TYPE_CHECKING:
     from pagestore.convert import ConvertOptions, Estimate, Report
     from pagestore.inputs.base import EdgeSource
-
-DEFAULT_MEMORY = "2GiB"
-LEAST_MEMORY = 16 << 20  # honoured: at 16 MiB a conversion of 16.8 M edges took 13 MiB more than one of a single edge
 
 
 def add_to(app: typer.Typer) -> None:
@@ -72,32 +67,19 @@ def convert(
     the command that makes an edge list of them.
     """
     skip_blas()
-    from pagestore.convert.options import ConvertOptions
-    from pagestore.cores import usable_cores
-    from pagestore.inputs import InputOptions, open_source
-    from pagestore.inputs.identify import input_files
-
-    skipped = skipped_file(store) if bad_lines == "skip" and not dry_run else None
-    read: list[str | Path] = [*input_files(inputs, format), *(["-"] if Path("-") in inputs else [])]
-    check_written(store, skipped, read, force, resume)
-    stale = stale_list(skipped_file(store), read) if (force or resume) and not dry_run else None
     check_workdir(workdir)
-    options = ConvertOptions(
-        memory_bytes=memory_bytes(memory), threads=threads, directed=directed, weights=not no_weights, dedupe=dedupe,
-        drop_self_loops=drop_self_loops, topology=topology, order=order, columns=columns,
-        page_bytes=parse_size(page_size, "--page-size") or 0, id_bytes=id_bytes, workdir=workdir, resume=resume,
-        replace=force, num_vertices=num_vertices,
-    )  # fmt: skip
-    reading = InputOptions(
-        format=format, weights=not no_weights, directed=directed, source_column=column(source_column),
-        target_column=column(target_column), weight_column=column(weight_column), string_ids=string_ids, header=header,
-        comments=comments, bad_lines=bad_lines, skipped_path=skipped, num_vertices=num_vertices, id_base=id_base,
-        threads=threads or usable_cores(),
-    )  # fmt: skip
-    with reading_folder(store, workdir) as scratch, gone_on_failure(None if resume else skipped, store):
-        with compile_time() as compiled:
-            with ProgressBar() as bar:
-                source = open_source(inputs, reading, scratch, options.memory_bytes, bar, sample=dry_run)
+    skipped = skipped_file(store) if bad_lines == "skip" and not dry_run else None
+    given: dict[str, Any] = {
+        "memory": memory, "threads": threads, "directed": directed, "weights": not no_weights, "dedupe": dedupe,
+        "drop_self_loops": drop_self_loops, "topology": topology, "order": order, "columns": columns,
+        "page_size": page_size, "id_bytes": id_bytes, "workdir": workdir, "resume": resume, "force": force,
+        "num_vertices": num_vertices, "id_base": id_base, "format": format, "source_column": column(source_column),
+        "target_column": column(target_column), "weight_column": column(weight_column), "string_ids": string_ids,
+        "header": header, "comments": comments, "bad_lines": bad_lines,
+    }  # fmt: skip
+    options, reading = split_options(given, skipped=skipped)
+    with compile_time() as compiled, ProgressBar() as bar:
+        with opened_files(inputs, store, options, reading, bar, dry_run) as (source, stale):
             build(source, store, options, dry_run, verify, json, compiled, stale)
 
 
@@ -110,7 +92,7 @@ def build(
     compiled: tells how many seconds went to kernels since `source` began to be opened. stale: an earlier conversion's
     list of skipped lines, which goes if this one skips none.
     """
-    from gstream.cli.info import damaged, scrub, scrub_line
+    from gstream.cli.info import scrub, scrub_line
 
     try:
         if options.topology == "in" and not options.is_directed(source.directed):
@@ -152,93 +134,12 @@ def build(
         verified_line = [] if checked is None else [("verified", scrub_line(checked))]
         print_pairs(report_lines(report, compile_seconds) + verified_line)
     if checked is not None and not checked.ok:
-        raise damaged(checked)
-
-
-def skipped_file(store: Path) -> Path:
-    """Where --bad-lines skip lists the lines that it left out."""
-    return store.with_name(store.name + ".skipped.txt")
-
-
-def check_written(store: Path, skipped: Path | None, read: list[str | Path], force: bool, resume: bool) -> None:
-    """UsageError when the store, or the list of skipped lines, would replace an input, or a file without --force."""
-    refuse_overwriting([store, *([] if skipped is None else [skipped])], read)
-    refuse_existing(store, force)
-    if skipped is not None:
-        refuse_existing(skipped, force or resume)
-
-
-def stale_list(path: Path, read: list[str | Path]) -> Path | None:
-    """`path`, the list of what an earlier conversion skipped, where that is a file and none that is read."""
-    if not path.is_file() or any(str(file) != "-" and path.samefile(file) for file in read):
-        return None
-    return path
-
-
-@contextmanager
-def gone_on_failure(path: Path | None, store: Path) -> Iterator[None]:
-    """While the block lasts: a file that it makes goes if it fails, so that the same command may be given again. It
-    stays if the store was made all the same: then what failed was the sync after the rename."""
-    made, before = path is not None and not path.exists(), _inode(store)
-    try:
-        yield
-    except BaseException:
-        if path is not None and made and _inode(store) in (None, before):
-            path.unlink(missing_ok=True)
-        raise
-
-
-def _inode(path: Path) -> int | None:
-    """Tells a file from one that took its name; None where there is none."""
-    try:
-        return os.stat(path).st_ino
-    except OSError:
-        return None
+        raise checked.damaged()
 
 
 def column(asked: str | None) -> int | str | None:
     """A column's number, or its name."""
     return int(asked) if asked and asked.isascii() and asked.isdigit() and len(asked) < 20 else asked
-
-
-def memory_bytes(text: str) -> int:
-    """Bytes of --memory; UsageError below the least that a conversion keeps to, or above the machine's memory."""
-    from gstream.options.memory import total_memory
-
-    size, most = parse_size(text, "--memory") or 0, total_memory()
-    if size < LEAST_MEMORY:
-        raise UsageError(f"--memory {text}: too little; the least that is honoured is {show_bytes(LEAST_MEMORY)}.")
-    if size > most and text != DEFAULT_MEMORY:
-        raise UsageError(f"--memory {text}: this machine, or its container, has {show_bytes(most)}. Pass less.")
-    return size
-
-
-@contextmanager
-def reading_folder(store: Path, workdir: Path | None) -> Iterator[Path]:
-    """A folder for what reading needs on disk (dictionaries of names); gone afterwards, also when interrupted."""
-    parent = workdir or store.parent
-    for leftover in parent.glob(f"{glob.escape(store.name)}.*.reading.partial.d"):  # of a killed conversion
-        owner = leftover.name.removeprefix(f"{store.name}.").split(".")[0]
-        if owner.isdigit() and not runs(int(owner)):
-            shutil.rmtree(leftover, ignore_errors=True)
-    folder = parent / f"{store.name}.{os.getpid()}.reading.partial.d"
-    try:
-        folder.mkdir(exist_ok=True)
-        yield folder
-    finally:
-        try:
-            shutil.rmtree(folder, ignore_errors=True)
-        except BaseException:  # a signal, which comes once
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-
-
-def runs(process: int) -> bool:
-    """True while a process runs: one that was killed may stay in /proc as a zombie until its parent looks."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except OSError:
-        return False
 
 
 def report_lines(report: Report, compile_seconds: float) -> list[tuple[str, str]]:

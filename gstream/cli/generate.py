@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from gstream.cli.compiling import compile_time
-from gstream.cli.convert import DEFAULT_MEMORY, build, memory_bytes
-from gstream.cli.paths import check_workdir, refuse_existing
+from gstream.cli.convert import build
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import ProgressBar, print_json
+from gstream.interop.doors import generated_source
+from gstream.interop.options import DEFAULT_MEMORY, split_options
+from gstream.options.written import check_workdir, refuse_existing
 from pagestore.errors import UsageError
-from pagestore.sizes import parse_size, show_bytes, show_things
+from pagestore.sizes import show_bytes, show_things
 
 if TYPE_CHECKING:
     from pagestore.generate import GeneratedSource
 
-KINDS = ("rmat", "uniform", "grid")
 STORE_SUFFIX = ".gs"
 LIST_OPTIONS = (
     "kind", "out", "scale", "edge_factor", "seed", "scramble", "weights", "threads", "force", "json",
@@ -60,29 +61,20 @@ def generate(
 ) -> None:
     """Generate a graph: Graph500's RMAT, uniformly random edges, or a grid."""
     skip_blas()
-    from pagestore import generate as generators
-    from pagestore.convert import ConvertOptions
-
-    if kind not in KINDS:
-        raise UsageError(f"{kind}: no such graph; it is one of {', '.join(KINDS)}.")
     refuse_existing(out, force)
     check_workdir(workdir)
     as_list = out.suffix.lower() != STORE_SUFFIX
     refuse_unused(context, kind, out if as_list else None)
-    make = {"rmat": generators.rmat, "uniform": generators.uniform}.get(kind)
-    if make is None:
-        source = generators.grid(scale, seed, scramble=scramble, weights=weights)
-    else:
-        source = make(scale, edge_factor, seed, scramble=scramble, weights=weights)
+    source = generated_source(kind, scale, edge_factor, seed, scramble, weights)
     if as_list:
         write_list(source, out, threads, json)
         return
-    options = ConvertOptions(
-        memory_bytes=memory_bytes(memory), threads=threads, directed=False if undirected else None, dedupe=dedupe,
-        drop_self_loops=drop_self_loops, topology=topology, order=order, columns=columns,
-        page_bytes=parse_size(page_size, "--page-size") or 0, id_bytes=id_bytes, workdir=workdir, resume=resume,
-        replace=force,
-    )  # fmt: skip
+    given: dict[str, Any] = {
+        "memory": memory, "threads": threads, "directed": False if undirected else None, "dedupe": dedupe,
+        "drop_self_loops": drop_self_loops, "topology": topology, "order": order, "columns": columns,
+        "page_size": page_size, "id_bytes": id_bytes, "workdir": workdir, "resume": resume, "force": force,
+    }  # fmt: skip
+    options, _ = split_options(given)
     with compile_time() as compiled:
         build(source, out, options, dry_run, verify, json, compiled)
 

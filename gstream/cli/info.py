@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from gstream.cli.paths import refuse_existing, refuse_overwriting
 from gstream.cli.quick import skip_blas
 from gstream.cli.surroundings import refuse_closed
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
-from pagestore.errors import StoreError, UsageError, plain
+from gstream.options.written import refuse_existing, refuse_overwriting
+from pagestore.errors import UsageError, plain
 from pagestore.sizes import show_bytes, show_seconds, show_things
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def verify(
     if json:
         print_json({**asdict(report), "ok": report.ok})
     if not report.ok:
-        raise damaged(report)
+        raise report.damaged()
     if not json:
         print(f"{store}: whole. {scrub_line(report)}")
 
@@ -136,13 +136,6 @@ def scrub_line(report: VerifyReport) -> str:
         f"{show_things(report.pages, 'page')}, {show_things(report.edges, 'edge')}, "
         f"{show_bytes(report.bytes_read)} read in {show_seconds(report.seconds)} ({rate}/s)"
     )
-
-
-def damaged(report: VerifyReport) -> StoreError:
-    """The error for a store in which problems were found."""
-    count = len(report.problems) + report.more_problems
-    more = f" ({report.more_problems} not listed)" if report.more_problems else ""
-    return StoreError(f"{report.path}: {count} problem(s) found{more}. Convert the graph again.")
 
 
 def export(

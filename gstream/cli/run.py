@@ -17,7 +17,6 @@ from gstream.algorithms.execute import check_checkpoint
 from gstream.algorithms.registry import ALGORITHMS, find_algorithm
 from gstream.cli.compiling import LEAST_SECONDS, compile_time
 from gstream.cli.failures import stops_when_kept
-from gstream.cli.paths import refuse_existing, refuse_overwriting, refuse_twice
 from gstream.cli.quick import skip_blas_for
 from gstream.cli.run_arguments import (
     check_asked,
@@ -32,6 +31,7 @@ from gstream.cli.supervisor import Link, Task, supervise
 from gstream.cli.surroundings import refuse_closed
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
 from gstream.language.loading import is_program_path
+from gstream.options.written import refuse_existing, refuse_overwriting, refuse_twice
 from gstream.telemetry.progress import step_line
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_count, show_seconds, show_things

@@ -7,10 +7,12 @@ that call's words; `error.line` keeps the command line's. Options of `gstream co
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
-from pagestore.errors import GstreamError
+from pagestore.errors import GstreamError, traceback_lines
 from pagestore.faults import library_error
 
 OTHERS = {"force": "replace_checkpoint", "batch": "batch_bytes", "node": "nodes", "target": "targets"}
@@ -25,11 +27,11 @@ NO_KEYWORD = " or --gpus"  # Python has devices for it
 
 
 @contextmanager
-def in_python(**others: str) -> Iterator[None]:
+def in_python(say: Callable[[str], str] | None = None, **others: str) -> Iterator[None]:
     """For what Python calls: errors that leave the block name keywords, and a missing library is such an error.
 
     The caller's numpy.seterr does not reach into the block, which looks for overflows itself. others: options that the
-    call names otherwise than most, as force="force" where files are written.
+    call names otherwise than most, as force="force" where files are written. say: what says a message in its words.
     """
     try:
         import numpy as np  # here: messages of a command do without
@@ -37,7 +39,8 @@ def in_python(**others: str) -> Iterator[None]:
         with np.errstate(all="ignore"):
             yield
     except GstreamError as error:
-        error.spoken = say_in_python(error.line, OTHERS | others)
+        end_at_the_caller()
+        error.spoken = say_in_python(error.line, OTHERS | others) if say is None else say(error.line)
         raise
     except ImportError as error:
         if (lacking := library_error(error)) is None:
@@ -64,3 +67,16 @@ def _keyword(found: re.Match[str], others: dict[str, str]) -> str:
     if written in ("node", "target"):
         return f"{name}=[{value}]"
     return f"{name}={value}" if value.isupper() else f'{name}="{value}"'
+
+
+def end_at_the_caller() -> None:
+    """Let Python show errors of ours with a traceback that ends at the user's line, unless a program shows its own."""
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _show
+
+
+def _show(kind: type[BaseException], error: BaseException, place: TracebackType | None) -> None:
+    if isinstance(error, GstreamError):
+        sys.stderr.write("".join(traceback_lines(error)))
+    else:
+        sys.__excepthook__(kind, error, place)

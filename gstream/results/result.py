@@ -16,6 +16,7 @@ import numpy as np
 from gstream.options.values import whole
 from gstream.options.wording import in_python
 from gstream.results.column import Column
+from gstream.results.rows import Rows
 from gstream.results.vertex_names import Naming, plain
 from pagestore.errors import UsageError
 
@@ -31,7 +32,7 @@ LDBC_NO_HOPS = "9223372036854775807"  # LDBC Graphalytics: BFS distance of a ver
 LDBC_NO_PATH = "Infinity"  # LDBC Graphalytics: SSSP distance of a vertex that is not reached
 
 
-class Result:
+class Result(Rows):
     """An answer: one row a vertex, `vertex` and the algorithm's columns.
 
     columns: names in order, "vertex" first. summary: what was run, its options and figures (plain values, as --json).

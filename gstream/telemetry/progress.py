@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pagestore.errors import UsageError
 from pagestore.sizes import show_count, show_seconds, show_things
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gstream.telemetry.stats import StepStats
+    from pagestore.convert.options import Progress
 
 LEAST_SECONDS = 0.5  # between two lines
 
@@ -23,14 +27,26 @@ def step_line(number: int, step: StepStats, pages: int) -> str:
     )
 
 
+def notebook_bar() -> Any:
+    """A bar of tqdm's in a notebook, where tqdm is installed; None: elsewhere lines do."""
+    if "ipykernel" not in sys.modules:
+        return None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm(bar_format="{desc} {bar} {elapsed}")
+
+
 class ShowSteps:
-    """A line on standard error after the first superstep, and then at most every 0.5 s.
+    """A line on standard error after the first superstep, and then at most every 0.5 s; a bar in notebooks.
 
     Two are equal: an engine is kept while its options stay equal.
     """
 
     def __init__(self) -> None:
         self._pages, self._shown = 0, 0.0
+        self._bar: Any = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShowSteps)
@@ -40,7 +56,48 @@ class ShowSteps:
     def __call__(self, number: int, step: StepStats) -> None:
         self._pages = step.pages + (self._pages if number > 1 else 0)
         now = time.monotonic()
+        if number == 1:
+            self._bar = notebook_bar()
         if number == 1 or now - self._shown >= LEAST_SECONDS:
             self._shown = now
+            if self._bar is not None:
+                self._bar.set_description_str(step_line(number, step, self._pages))
+                return
             with suppress(OSError, ValueError):  # nobody reads it, or it was closed
                 print(step_line(number, step, self._pages), file=sys.stderr, flush=True)
+
+
+class ShowWork:
+    """The same of a conversion: a line on standard error at most every 0.5 s, and when a phase ends."""
+
+    def __init__(self) -> None:
+        self._shown, self._bar = time.monotonic(), notebook_bar()
+
+    def __call__(self, step: Progress) -> None:
+        now = time.monotonic()
+        if self._bar is not None:
+            self._bar.set_description_str(step.phase)
+            self._bar.total, self._bar.n = step.total, step.done
+            self._bar.refresh()
+        elif step.done == step.total or now - self._shown >= LEAST_SECONDS:
+            self._shown = now
+            of = f" of {show_count(step.total)}" if step.total else ""
+            with suppress(OSError, ValueError):
+                print(f"{step.phase}: {show_count(step.done)}{of} {step.unit}", file=sys.stderr, flush=True)
+
+
+def shown_counts(progress: Any, phase: str, unit: str) -> Callable[[int, int], None] | None:
+    """What takes (done, total) of one phase: for True a line now and then, else `progress` itself.
+
+    Raises UsageError for what is neither, nor None.
+    """
+    if progress is None or progress is False:
+        return None
+    if progress is True:
+        from pagestore.convert.options import Progress
+
+        show = ShowWork()
+        return lambda done, total: show(Progress(phase, done, total, unit))
+    if callable(progress):
+        return progress
+    raise UsageError(f"progress {progress!r}: must be True, or a function of what is done and the total.")

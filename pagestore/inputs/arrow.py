@@ -1,4 +1,4 @@
-"""Tables: Parquet, Arrow IPC (files, streams, Feather), read batch by batch.
+"""Tables: Parquet, Arrow IPC (files, streams, Feather), objects that give an Arrow stream, read batch by batch.
 
 Columns as options name them, or by name (source/target, src/dst, from/to, ... and weight), else, of three or fewer, the
 first two and a third of fractions, or of integers when it is called like a weight. IDs are integers or strings; a null
@@ -8,7 +8,7 @@ is refused.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +24,22 @@ from pagestore.inputs.columnnames import asked_ends, likely_ends, named, names_o
 from pagestore.inputs.columns import checked_chunk, checked_weights, option_range
 from pagestore.inputs.linesource import NameChunk
 from pagestore.inputs.signatures import INTEGER_WEIGHTS, WEIGHT_NAMES
-from pagestore.inputs.usedcolumns import MOST_COLUMNS, SHOWN_ROWS, refuse_unnamed
+from pagestore.inputs.usedcolumns import MOST_COLUMNS, MOST_NAMED, SHOWN_ROWS, refuse_unnamed
 
 BATCH_ROWS = 1 << 17
 DAMAGE = (pyarrow.ArrowException, OSError, ValueError, KeyError)  # KeyError: of columns that have one name
 
 
 class TableSource(EdgeSource):
-    """Base of both: `schema` and `batches` differ. `strings` is True when the IDs are names (then `names_of_edges`)."""
+    """Base of all: `schema` and `batches` differ. `strings` is True when the IDs are names (then `names_of_edges`)."""
 
-    def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
+    remedy = "Write it again."  # for a table that can't be read
+
+    def __init__(self, name: str, options: InputOptions, total_bytes: int | None, replayable: bool = True) -> None:
         super().__init__()
-        self._path, self._options, self._ids = path, options, option_range(options)
-        self.name, self.replayable = str(path), True
-        self.total_bytes = Path(path).stat().st_size
+        self._options, self._ids = options, option_range(options)
+        self.name, self.replayable = name, replayable
+        self.total_bytes = total_bytes
         self._done, self._rows = 0, 0
         self._left_out: str | None = None
         try:
@@ -63,7 +65,7 @@ class TableSource(EdgeSource):
         """Record batches of up to BATCH_ROWS rows or as the file has them; keeps `_done` up to date."""
 
     def _damaged(self, error: Exception) -> InputError:
-        return InputError(f"{self.name}: can't be read as a table ({shown(_first_line(error), 300)}). Write it again.")
+        return InputError(f"{self.name}: can't be read as a table ({shown(_first_line(error), 300)}). {self.remedy}")
 
     def _find_columns(self, schema: pyarrow.Schema) -> list[str]:
         names = schema.names
@@ -73,10 +75,14 @@ class TableSource(EdgeSource):
             )
         ends = asked_ends(self.name, self._options, names, len(names)) or likely_ends(names)
         if ends is None and (len(names) > MOST_COLUMNS or names_one_end(names)):
-            raise refuse_unnamed(self.name, names, self._first_rows(names[:2]), len(names))
+            raise self.unnamed(names)
         source, target = (names[at] for at in ends or (0, 1))
         weight = self._find_weight(schema, (source, target))
         return [source, target] + ([] if weight is None else [weight])
+
+    def unnamed(self, names: list[str]) -> InputError:
+        """The error where no known name says which columns hold the ends."""
+        return refuse_unnamed(self.name, names, self._first_rows(names[:2]), len(names))
 
     def _first_rows(self, columns: list[str]) -> list[list[str]]:
         """A few rows, as text."""
@@ -186,6 +192,8 @@ def _is_number(kind: pyarrow.DataType) -> bool:
 
 
 def _to_numpy(name: str, column: pyarrow.Array) -> np.ndarray:
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if pyarrow.types.is_decimal(column.type):
         column = column.cast(pyarrow.float64())
     if not (_is_number(column.type) or pyarrow.types.is_boolean(column.type)):
@@ -193,7 +201,15 @@ def _to_numpy(name: str, column: pyarrow.Array) -> np.ndarray:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-class ParquetSource(TableSource):
+class TableFile(TableSource):
+    """A table in a file, replayable."""
+
+    def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
+        self._path = path
+        super().__init__(str(path), options, Path(path).stat().st_size)
+
+
+class ParquetSource(TableFile):
     """A .parquet file, replayable; a row group is decoded in batches."""
 
     def schema(self) -> pyarrow.Schema:
@@ -209,7 +225,7 @@ class ParquetSource(TableSource):
                 yield batch
 
 
-class ArrowSource(TableSource):
+class ArrowSource(TableFile):
     """An Arrow IPC file (Feather V2 too) or stream, replayable; batches as the file has them."""
 
     def _open(self, file: Any) -> tuple[pyarrow.Schema, Iterator[pyarrow.RecordBatch]]:
@@ -231,3 +247,33 @@ class ArrowSource(TableSource):
                 batch.select(columns).validate(full=True)  # what a file says of offsets is believed from here on
                 self._done = file.tell()
                 yield batch
+
+
+class StreamTable(TableSource):
+    """Record batches of the pyarrow.RecordBatchReader that `open_stream` gives: once, or more often if `replayable`."""
+
+    remedy = "Correct the table."
+
+    def __init__(
+        self, name: str, open_stream: Callable[[], pyarrow.RecordBatchReader], replayable: bool, options: InputOptions
+    ) -> None:
+        self._open = open_stream
+        self._stream: pyarrow.RecordBatchReader | None = None
+        super().__init__(name, options, None, replayable)
+
+    def schema(self) -> pyarrow.Schema:
+        stream = self._stream = self._open()
+        return stream.schema
+
+    def batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
+        stream, self._stream = self._stream, None
+        for batch in self._open() if stream is None else stream:
+            for first in range(0, batch.num_rows, BATCH_ROWS):
+                yield batch.select(columns).slice(first, BATCH_ROWS)
+
+    def unnamed(self, names: list[str]) -> InputError:
+        listed = ", ".join(shown(name, 20) for name in names[:MOST_NAMED]) + ", ..." * (len(names) > MOST_NAMED)
+        return InputError(
+            f"{self.name}: has {len(names)} columns ({listed}), and no known name says which hold source and target. "
+            f"Name both with --source-column and --target-column, and perhaps --weight-column."
+        )

@@ -194,4 +194,4 @@ def test_a_graph_without_vertices(tmp_path):
 
 def test_info_and_repr(graph):
     assert graph.info["vertices"] == 4 and graph.info["edges"] == 3 and graph.info["directed"]
-    assert "4 vertices, 3 stored edges" in repr(graph)
+    assert "4 vertices, 3 directed edges" in repr(graph)

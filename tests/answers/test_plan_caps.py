@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import gstream
+from gstream.algorithms.plans import plan_of
 from gstream.algorithms.registry import ALGORITHMS
-from gstream.cli.plan import plan_of
 from pagestore.errors import CapError, InputError, UsageError
 from tests.answers.test_caps import DEVICES, OPTIONS, STORES, example, given
 

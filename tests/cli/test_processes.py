@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gstream.cli.convert import runs
+from gstream.interop.files import runs
 from tests.cli.command import EDGES, ROOT, Command, run, start
 
 STARTED_SECONDS = 60.0

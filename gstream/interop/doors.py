@@ -1,0 +1,217 @@
+"""`gstream.convert`, `generate` and `from_*`: graphs from files, tables, arrays and other libraries' graphs.
+
+Each gives an open Graph; `graph.conversion` says what was read for what, and how long it took. Without `store` the
+graph lies in memory, or in a temporary folder that goes with it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+
+from gstream.interop.options import ReadOptions, StoreOptions, refuse_unknown, split_options, spoken
+from gstream.options.wording import in_python
+from pagestore.errors import UsageError
+
+if TYPE_CHECKING:
+    from gstream.graph import Graph
+    from pagestore.generate import GeneratedSource
+
+PathLike = str | os.PathLike
+M = TypeVar("M", bound=Callable[..., Any])
+KINDS = ("rmat", "uniform", "grid")
+ENDS = {"source_column": "source", "target_column": "target", "weight_column": "weight", "weights": "weight"}
+
+
+def door(options: Any = StoreOptions, **others: str) -> Callable[[M], M]:
+    """For what Python calls: unknown keywords are refused, and errors name those of the call.
+
+    options: the TypedDict of further keywords. others: those that are called otherwise than the flag.
+    """
+
+    def around(function: M) -> M:
+        own = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+
+        @wraps(function)
+        def called(*arguments: Any, **named: Any) -> Any:
+            with in_python(spoken(**others)):
+                refuse_unknown(named, [*own, *options.__annotations__])
+                return function(*arguments, **named)
+
+        return called  # type: ignore[return-value]
+
+    return around
+
+
+@door(ReadOptions)
+def convert(
+    inputs: PathLike | Sequence[PathLike], store: PathLike | None = None, **options: Unpack[ReadOptions]
+) -> Graph:
+    """A graph of one or several files, as `gstream convert`: text, CSV, Parquet, NumPy, Matrix Market, ...
+
+    inputs: names of files of one graph. store: the store to write; None: a temporary one. options: the command line's,
+    with _ for -; `--no-weights` is weights=False, `--undirected` directed=False, `--no-header` header=False.
+    Lines that were skipped, and what may be read otherwise than was meant, are warnings; `graph.conversion` has the
+    whole report. Raises InputError for files that are no graph, UsageError, ResourceError.
+    """
+    from gstream.interop.files import opened_files, skipped_file
+    from gstream.interop.storing import converted, place_of, removed_on_failure, work_shown
+
+    given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+    hook = work_shown(options.get("progress"))
+    path, folder = place_of(store, options.get("workdir"))
+    with removed_on_failure(folder):
+        skipped = skipped_file(path) if options.get("bad_lines") == "skip" and folder is None else None
+        storing, reading = split_options(options, skipped)
+        with opened_files([Path(one) for one in given], path, storing, reading, hook) as (source, stale):
+            graph = converted(source, path, folder, storing, options, hook)
+        if stale is not None and not graph.conversion["skipped_lines"]:
+            stale.unlink(missing_ok=True)
+    return graph
+
+
+@door()
+def generate(
+    kind: str, store: PathLike | None = None, *, scale: int = 20, edge_factor: int = 16, seed: int = 1,
+    scramble: bool = False, weights: bool = False, **options: Unpack[StoreOptions],
+) -> Graph:  # fmt: skip
+    """A graph from a seed: "rmat" (Graph500's), "uniform" or "grid", of 2^scale vertices.
+
+    edge_factor: edges a vertex; a grid has its own. scramble: number the vertices at random. weights: integers from 1
+    to 255. store: the store to write; None: a temporary one. Raises UsageError.
+    """
+    from gstream.interop.storing import graph_of
+
+    source = generated_source(kind, scale, edge_factor, seed, scramble, weights)
+    storing, _ = split_options(options)
+    return graph_of(source, store, storing, options)
+
+
+def generated_source(
+    kind: str, scale: int, edge_factor: int, seed: int, scramble: bool, weights: bool
+) -> GeneratedSource:
+    """The edges of `generate`. Raises UsageError."""
+    from pagestore import generate as generators
+
+    if kind not in KINDS:
+        raise UsageError(f"{kind}: no such graph; it is one of {', '.join(KINDS)}.")
+    if kind == "grid":
+        return generators.grid(scale, seed, scramble=scramble, weights=weights)
+    make = generators.rmat if kind == "rmat" else generators.uniform
+    return make(scale, edge_factor, seed, scramble=scramble, weights=weights)
+
+
+@door(StoreOptions, **ENDS)
+def from_edges(
+    source: Any, target: Any, weight: Any = None, *, store: PathLike | None = None, num_vertices: int | None = None,
+    **options: Unpack[StoreOptions],
+) -> Graph:  # fmt: skip
+    """A graph of edges source[i] -> target[i]: arrays, lists or columns of integers, or of strings.
+
+    weight: one finite number an edge; None: no weights. num_vertices: the vertices are 0..N-1, edges or not. store: the
+    store to write; None: a temporary one. Raises UsageError for columns that do not fit together, InputError for an ID
+    or a weight that can't be.
+    """
+    from gstream.interop.sources import edges_source
+    from gstream.interop.storing import graph_of
+
+    storing, _ = split_options({**options, "num_vertices": num_vertices})
+    edges = edges_source(source, target, weight)
+    if num_vertices is not None and edges.names is not None:
+        raise UsageError("--num-vertices: is about numbers, but the IDs here are text. Drop the option.")
+    if num_vertices is not None:
+        edges.vertices = num_vertices
+    return graph_of(edges, store, storing, options)
+
+
+@door(StoreOptions, **ENDS)
+def from_arrow(
+    data: Any, source: int | str | None = None, target: int | str | None = None, weight: int | str | bool | None = None,
+    *, store: PathLike | None = None, num_vertices: int | None = None, **options: Unpack[StoreOptions],
+) -> Graph:  # fmt: skip
+    """A graph of a table's rows. data: anything with `__arrow_c_stream__`: pyarrow, pandas, Polars, DuckDB relations.
+
+    A stream is read once, batch by batch, within `memory`. source, target, weight: columns by name, or by number from
+    1; None: by known names (src/dst, from/to, ..., weight), or the first ones of two or three. weight=False leaves
+    weights out. IDs are integers or strings. store: the store to write; None: a temporary one. Raises InputError for
+    rows that are no edges, UsageError for columns that are not there.
+    """
+    from gstream.interop.tables import graph_of_table
+
+    return graph_of_table(data, (source, target, weight), store, num_vertices, options)
+
+
+@door(StoreOptions, **ENDS)
+def from_pandas(
+    frame: Any, source: int | str | None = None, target: int | str | None = None,
+    weight: int | str | bool | None = None, *, store: PathLike | None = None, num_vertices: int | None = None,
+    **options: Unpack[StoreOptions],
+) -> Graph:  # fmt: skip
+    """A graph of the rows of a pandas.DataFrame, without its index; otherwise as `from_arrow`."""
+    from gstream.interop.tables import PandasTable, graph_of_table
+
+    return graph_of_table(PandasTable(frame), (source, target, weight), store, num_vertices, options)
+
+
+@door(StoreOptions, **ENDS)
+def from_polars(
+    frame: Any, source: int | str | None = None, target: int | str | None = None,
+    weight: int | str | bool | None = None, *, store: PathLike | None = None, num_vertices: int | None = None,
+    **options: Unpack[StoreOptions],
+) -> Graph:  # fmt: skip
+    """A graph of the rows of a polars.DataFrame, or of a LazyFrame once it is collected; otherwise as `from_arrow`."""
+    from gstream.interop.tables import graph_of_table
+
+    table = frame.collect() if hasattr(frame, "collect") else frame
+    return graph_of_table(table, (source, target, weight), store, num_vertices, options)
+
+
+@door()
+def from_networkx(
+    graph: Any, weight: str | None = "weight", *, store: PathLike | None = None, **options: Unpack[StoreOptions]
+) -> Graph:
+    """A graph of NetworkX: its nodes, integers from 0 up or strings, and edges, with or without a direction.
+
+    weight: the edge attribute; edges without it weigh 1. None, or no edge has it: no weights. Raises UsageError for
+    nodes of other kinds.
+    """
+    from gstream.interop.sources import networkx_edges, vertices_source
+    from gstream.interop.storing import graph_of
+
+    storing, _ = split_options({"directed": graph.is_directed(), **options})
+    return graph_of(vertices_source(*networkx_edges(graph, weight), "NetworkX's graph"), store, storing, options)
+
+
+@door()
+def from_scipy(
+    matrix: Any, weights: bool = True, *, store: PathLike | None = None, **options: Unpack[StoreOptions]
+) -> Graph:
+    """A graph of a scipy.sparse matrix or array: entry (i, j) is an edge from i to j with that weight.
+
+    The vertices are 0..n-1. weights=False leaves the values out, as those of boolean matrices are. directed=False takes
+    a symmetric matrix, or one triangle of it, for undirected edges. Raises UsageError for a matrix that is not square.
+    """
+    from gstream.interop.sources import matrix_source
+    from gstream.interop.storing import graph_of
+
+    storing, _ = split_options(options)
+    return graph_of(matrix_source(matrix, weights, options.get("directed")), store, storing, options)
+
+
+@door()
+def from_igraph(
+    graph: Any, weight: str | None = "weight", *, store: PathLike | None = None, **options: Unpack[StoreOptions]
+) -> Graph:
+    """A graph of igraph. IDs are the vertices' names where all are different strings, else igraph's numbers.
+
+    weight: the edge attribute; None, or no such attribute: no weights.
+    """
+    from gstream.interop.sources import igraph_source
+    from gstream.interop.storing import graph_of
+
+    source, directed = igraph_source(graph, weight)
+    storing, _ = split_options({"directed": directed, **options})
+    return graph_of(source, store, storing, options)

@@ -1,0 +1,151 @@
+"""Options of a conversion as keywords: what `gstream convert` has as flags, in one place for both.
+
+`split_options` checks them and gives the two sets that pagestore takes: how edges are read, how they are stored.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from gstream.options.memory import total_memory
+from gstream.options.values import switch, whole
+from pagestore.errors import UsageError
+from pagestore.sizes import parse_size, show_bytes
+
+if TYPE_CHECKING:
+    from pagestore.convert.options import ConvertOptions, ProgressHook
+    from pagestore.inputs.base import InputOptions
+
+DEFAULT_MEMORY = "2GiB"
+LEAST_MEMORY = 16 << 20  # honoured: at 16 MiB a conversion of 16.8 M edges took 13 MiB more than one of a single edge
+LIKE = 0.6  # how like a known name a word is that is taken for a slip
+FLAG = re.compile(
+    r"--([a-z][a-z-]*)(?: (?![a-z]+:)(\d+(?= --|[,.)]|$)|N|FILE|FOLDER|skip|fail|both|out|in|natural|degree)\b)?"
+)
+COMMAND = re.compile(r"gstream convert (\S+) STORE")
+SWITCHES = ("dedupe", "drop_self_loops", "string_ids", "resume", "force", "verify", "scramble")
+OTHERS = {"undirected": "directed=False", "directed": "directed=True", "header": "header=True"}
+
+
+class StoreOptions(TypedDict, total=False):
+    """How edges become a store, with the command line's meaning and defaults (`gstream convert --help`).
+
+    directed: False stores every edge in both directions; None: as the source says, else True. memory: bytes, or text as
+    "2GiB". workdir: folder of temporary files, and of the store where no path is given. progress: True shows progress
+    on standard error; a function is called with each pagestore.convert.Progress.
+    """
+
+    directed: bool | None
+    dedupe: bool
+    drop_self_loops: bool
+    topology: str
+    order: str
+    columns: int
+    page_size: int | str
+    id_bytes: int | None
+    memory: int | str
+    threads: int | None
+    force: bool
+    workdir: str | os.PathLike | None
+    verify: bool
+    progress: bool | ProgressHook | None
+
+
+class ReadOptions(StoreOptions, total=False):
+    """The same, and how files are read. Columns: a number, from 1, or a name. weights: False leaves them out."""
+
+    weights: bool
+    source_column: int | str | None
+    target_column: int | str | None
+    weight_column: int | str | None
+    num_vertices: int | None
+    id_base: int | None
+    bad_lines: str
+    format: str | None
+    string_ids: bool
+    header: bool | None
+    comments: str | None
+    resume: bool
+
+
+def split_options(given: Mapping[str, Any], skipped: Any = None) -> tuple[ConvertOptions, InputOptions]:
+    """Checked options of both kinds, of those of ReadOptions. skipped: where the list of lines goes that
+    bad_lines="skip" leaves out. Raises UsageError for values that can't be."""
+    from pagestore.convert.options import ConvertOptions
+    from pagestore.cores import usable_cores
+    from pagestore.inputs.base import InputOptions
+
+    asked = {name: value for name, value in given.items() if name not in ("progress", "verify")}
+    for name in {*SWITCHES, "weights"} & asked.keys():
+        asked[name] = switch(f"--{name}".replace("_", "-"), asked[name])
+    for name in ("threads", "id_bytes", "num_vertices", "id_base", "columns"):
+        if asked.get(name) is not None:
+            asked[name] = whole(f"--{name}".replace("_", "-"), asked[name])
+    memory = memory_bytes(asked.pop("memory", DEFAULT_MEMORY))
+    workdir = asked.pop("workdir", None)
+    if "page_size" in asked:
+        asked["page_bytes"] = parse_size(asked.pop("page_size"), "--page-size") or 0
+    asked["replace"] = asked.pop("force", False)
+    reading = {
+        name: asked.pop(name) for name in InputOptions.__dataclass_fields__.keys() & asked.keys() - {*_BOTH, "threads"}
+    }
+    reading |= {name: asked[name] for name in _BOTH & asked.keys()}
+    reading["threads"] = asked.get("threads") or usable_cores()
+    storing = ConvertOptions(memory_bytes=memory, workdir=_folder(workdir), **asked)
+    return storing, InputOptions(skipped_path=skipped, **reading)
+
+
+_BOTH = {"weights", "directed", "num_vertices"}  # which reading and storing both look at
+
+
+def refuse_unknown(given: Iterable[str], names: Sequence[str]) -> None:
+    """UsageError for a keyword that is none of `names`."""
+    for name in given:
+        if name not in names:
+            like = get_close_matches(name, names, 1, LIKE)
+            raise UsageError(
+                f"{name}: no such option. {f'Did you mean {like[0]}?' if like else 'Known are ' + ', '.join(names)}"
+            )
+
+
+def memory_bytes(asked: int | str) -> int:
+    """Bytes of --memory; UsageError below the least that a conversion keeps to, or above the machine's memory."""
+    size, most = parse_size(asked, "--memory") or 0, total_memory()
+    shown = asked if isinstance(asked, str) else show_bytes(asked)
+    if size < LEAST_MEMORY:
+        raise UsageError(f"--memory {shown}: too little; the least that is honoured is {show_bytes(LEAST_MEMORY)}.")
+    if size > most and asked != DEFAULT_MEMORY:
+        raise UsageError(f"--memory {shown}: this machine, or its container, has {show_bytes(most)}. Pass less.")
+    return size
+
+
+def _folder(workdir: Any) -> Any:
+    from pathlib import Path
+
+    return None if workdir is None else Path(workdir)
+
+
+def spoken(**others: str) -> Callable[[str], str]:
+    """What says a message of `gstream convert` in the words of a call from Python; others: keywords of another name."""
+
+    def keyword(found: re.Match[str]) -> str:
+        written, value = found.groups()
+        tail = f" {value}" if value else ""
+        if written in OTHERS:
+            return OTHERS[written] + tail
+        if written.startswith("no-"):
+            name = written.removeprefix("no-").replace("-", "_")
+            return f"{others.get(name, name)}=False{tail}"
+        name = written.replace("-", "_")
+        if name in SWITCHES:
+            return f"{name}=True{tail}"
+        name = others.get(name, name)
+        if not value:
+            return name
+        return f"{name}={value}" if value.isdigit() or value.isupper() else f'{name}="{value}"'
+
+    return lambda line: FLAG.sub(keyword, COMMAND.sub(r"gstream.convert(\1, STORE) with", line))

@@ -1,0 +1,179 @@
+"""What a graph tells without a run: its vertices, lists of single ones, edges in batches, checks and exports."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gstream.options.wording import in_python
+from gstream.reading.lists import degree_of, has_edge, list_of
+from gstream.reading.names import is_vertex, store_id, user_ids
+from gstream.telemetry.progress import shown_counts
+from pagestore.errors import UsageError, plain
+from pagestore.replacing import refuse_replacing
+from pagestore.sizes import show_bytes, show_things
+
+if TYPE_CHECKING:
+    import networkx
+    import pyarrow
+
+    from pagestore.export import ExportReport
+    from pagestore.store import Store
+    from pagestore.verify import VerifyReport
+
+BATCH_ROWS = 1 << 18
+DIRECTIONS = ("out", "in", "both")
+MOST_NETWORKX = 1_000_000  # edges: some 500 bytes each
+
+
+class Views(ABC):
+    """Methods of Graph that read its store; vertices are the user's IDs. Raises UsageError once it is closed."""
+
+    @property
+    @abstractmethod
+    def store(self) -> Store:
+        """The open store."""
+
+    def __len__(self) -> int:
+        """Vertices."""
+        return self.store.meta.vertices
+
+    def __bool__(self) -> bool:
+        """A graph is one without vertices, too."""
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        """The vertices in ascending order."""
+        for first in range(0, len(self), BATCH_ROWS):
+            ids = self.store.user_ids(first, min(first + BATCH_ROWS, len(self)))
+            yield from ids.tolist() if isinstance(ids, np.ndarray) else ids.to_pylist()
+
+    def __contains__(self, vertex: Any) -> bool:
+        """Whether the graph has this vertex: one look-up in the store's IDs."""
+        return is_vertex(self.store, vertex)
+
+    def is_directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self.store.meta.directed
+
+    def is_multigraph(self) -> bool:
+        """Whether an edge is repeated."""
+        return self.store.meta.duplicates > 0
+
+    def number_of_edges(self) -> int:
+        """Edges; of an undirected graph each once, however it is stored."""
+        return self.store.meta.graph_edges
+
+    @in_python()
+    def degree(self, vertex: Any, direction: str = "both") -> int:
+        """Edges at a vertex, repeated ones too: both ways, or with direction="out" or "in" one way.
+
+        As in NetworkX, a self-loop counts twice where both ways do. Raises UsageError for what is no vertex.
+        """
+        _check_direction(direction)
+        return degree_of(self.store, store_id(self.store, vertex), direction)
+
+    @in_python()
+    def neighbors(self, vertex: Any, direction: str = "out") -> Any:
+        """The vertices that edges of this one lead to, ascending, each once: int64[n], or a list of strings.
+
+        direction: "in" for those that lead here, "both" for either. Reads one page, of a hub its pages. Raises
+        UsageError for what is no vertex, and where the store lacks these pages.
+        """
+        _check_direction(direction)
+        at, names = store_id(self.store, vertex), ("out", "in") if direction == "both" else (direction,)
+        found = [list_of(self.store, name, at)[0] for name in (names if self.is_directed() else ("out",))]
+        return user_ids(self.store, np.unique(np.concatenate(found)))
+
+    @in_python()
+    def has_edge(self, source: Any, target: Any) -> bool:
+        """Whether there is an edge from source to target. Reads one page. False where either is no vertex."""
+        if source not in self or target not in self:
+            return False
+        return has_edge(self.store, store_id(self.store, source), store_id(self.store, target))
+
+    def edges(self, rows: int = BATCH_ROWS, weights: bool = True) -> Iterator[pyarrow.RecordBatch]:
+        """All edges as Arrow record batches of about `rows` rows: source, target and, of a store with weights, weight.
+
+        In the order of the store's pages; an undirected edge comes once, from its lesser vertex. Memory holds a batch,
+        and 8 bytes a vertex where IDs are sparse or reordered.
+        """
+        from pagestore.export import edge_batches
+
+        with in_python():
+            yield from edge_batches(self.store, weights, rows)
+
+    @in_python()
+    def verify(self, threads: int | None = None, progress: Any = None) -> VerifyReport:
+        """Read and check everything, as `gstream verify`: `ok`, and `problems`, a line each."""
+        from pagestore.verify import verify
+
+        return verify(self.store, threads, shown_counts(progress, "verify", "bytes"))
+
+    @in_python(force="force")
+    def export(
+        self, path: str | os.PathLike, format: str | None = None, weights: bool = True, force: bool = False,
+        progress: Any = None,
+    ) -> ExportReport:  # fmt: skip
+        """Write all edges to a file, as `gstream export`: .txt .tsv .el .wel .csv (.gz, .zst) .parquet by its ending.
+
+        The file is complete or absent. Raises UsageError where it is there already, without `force`.
+        """
+        from pagestore.export import export_edges
+
+        refuse_replacing(Path(path), force)
+        return export_edges(self.store, os.fspath(path), format, weights, shown_counts(progress, "export", "pages"))
+
+    def _repr_html_(self) -> str:
+        """The graph's figures, for notebooks: a table without any style or script."""
+        rows = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in _facts(self.store))
+        return f"<table><tbody>{''.join(rows)}</tbody></table>"
+
+    @in_python()
+    def to_networkx(self, limit: int = MOST_NETWORKX) -> networkx.Graph:
+        """The same graph in NetworkX, with the edge attribute weight where there are weights.
+
+        Raises UsageError for more than `limit` edges: NetworkX takes some 500 bytes for each.
+        """
+        import networkx as nx
+
+        edges = self.number_of_edges()
+        if edges > limit:
+            raise UsageError(
+                f"{self.store.path}: has {show_things(edges, 'edge')}, more than limit={limit:,}; NetworkX would take "
+                f"about {show_bytes(edges * 500)}. Pass a greater limit, or take a subgraph."
+            )
+        name = ("Multi" if self.is_multigraph() else "") + ("DiGraph" if self.is_directed() else "Graph")
+        graph = getattr(nx, name)()
+        graph.add_nodes_from(self)
+        for batch in self.edges():
+            rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            (graph.add_weighted_edges_from if batch.num_columns > 2 else graph.add_edges_from)(rows)
+        return graph
+
+
+def _facts(store: Store) -> list[tuple[str, str]]:
+    """What a notebook shows of a graph."""
+    meta = store.meta
+    kind = "directed" if meta.directed else f"undirected ({meta.edges:,} stored)"
+    weights = f"{meta.min_weight:g} to {meta.max_weight:g}" if meta.weighted and meta.edges else "none"
+    ids = [store.user_ids(at, at + 1)[0] for at in (0, meta.vertices - 1)] if meta.vertices else []
+    return [
+        ("store", plain(store.path)),
+        ("vertices", f"{meta.vertices:,}"),
+        ("edges", f"{meta.graph_edges:,} {kind}"),
+        ("weights", weights),
+        ("IDs", " to ".join(plain(one) for one in ids)),
+        ("size", show_bytes(store.file_bytes)),
+    ]
+
+
+def _check_direction(direction: str) -> None:
+    if direction not in DIRECTIONS:
+        raise UsageError(f"direction {direction!r}: unknown; it is one of {', '.join(DIRECTIONS)}.")

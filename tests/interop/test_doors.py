@@ -1,0 +1,310 @@
+"""Graphs from Python: edges, tables, streams, matrices, graphs of other libraries; where their stores lie, and go."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import tempfile
+import warnings
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+import gstream
+from gstream.interop.options import ReadOptions
+from pagestore.errors import InputError, ResourceError, UsageError
+from pagestore.inmemory import MOST_EDGES
+
+ROWS = {"source": [5, 5, 7, 9], "target": [7, 9, 5, 9], "amount": [1.5, 2.0, 0.25, 4.0]}
+NAMED = {"source": ["b", "b", "é", "a"], "target": ["é", "a", "b", "a"], "amount": [1.5, 2.0, 0.25, 4.0]}
+
+
+def edges(graph: gstream.Graph) -> list[tuple]:
+    """All edges by the user's IDs, sorted."""
+    return sorted(row for batch in graph.edges() for row in zip(*(c.to_pylist() for c in batch.columns), strict=True))
+
+
+def rows(table: dict[str, list]) -> list[tuple]:
+    return sorted(zip(*table.values(), strict=True))
+
+
+@pytest.mark.parametrize("table", [ROWS, NAMED])
+@pytest.mark.parametrize("stored", [True, False])
+def test_edges_come_as_they_are(tmp_path: Path, table: dict, stored: bool) -> None:
+    store = tmp_path / "graph.gs" if stored else None
+    columns = list(table.values())
+    given = [
+        gstream.from_edges(*columns, store=store, force=True),
+        gstream.from_arrow(pa.table(table), weight="amount", store=store, force=True),
+        gstream.from_arrow(pa.table(table).to_batches()[0], 1, 2, 3, store=store, force=True),
+        gstream.from_pandas(pd.DataFrame(table, index=[4, 3, 2, 1]), store=store, force=True),
+        gstream.from_pandas(pd.DataFrame(table).astype({"source": "category"}), store=store, force=True),
+        gstream.from_arrow(pa.table(table).to_reader(max_chunksize=1), store=store, force=True),
+    ]
+    for graph in given[-1:] if stored else given:
+        assert edges(graph) == rows(table)
+        assert list(graph) == sorted({*columns[0], *columns[1]}, key=lambda v: v.encode() if isinstance(v, str) else v)
+    assert [entry.name for entry in tmp_path.iterdir()] == (["graph.gs"] if stored else [])
+
+
+def test_columns_by_name_and_number() -> None:
+    frame = pd.DataFrame({"when": [1, 2], "payer": [3, 4], "payee": [4, 5], "note": ["x", "y"], "sum": [7, 8]})
+    assert edges(gstream.from_pandas(frame)) == [(3, 4), (4, 5)]
+    assert edges(gstream.from_pandas(frame, "when", "sum", "payer")) == [(1, 7, 3), (2, 8, 4)]
+    assert edges(gstream.from_pandas(frame, 1, 3, weight=5)) == [(1, 4, 7), (2, 5, 8)]
+    weighed = pd.DataFrame({"src": [1], "dst": [2], "weight": [9]})
+    assert edges(gstream.from_pandas(weighed)) == [(1, 2, 9)]
+    assert edges(gstream.from_pandas(weighed, weight=False)) == [(1, 2)]
+
+
+def test_columns_that_nobody_can_know_are_refused() -> None:
+    frame = pd.DataFrame({"p": [1], "q": [2], "r": [3], "s": [4]})
+    with pytest.raises(InputError) as error:
+        gstream.from_pandas(frame)
+    assert str(error.value) == (
+        "table: has 4 columns (p, q, r, s), and no known name says which hold source and target. Name both with source "
+        "and target, and perhaps weight."
+    )
+    with pytest.raises(UsageError, match="source and target: one is given alone. Pass both"):
+        gstream.from_pandas(frame, source="p")
+    with pytest.raises(UsageError, match=r"target nope: no such column \(4 columns; p, q, r, s\)"):
+        gstream.from_pandas(frame, "p", "nope")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: gstream.from_edges([1, 2], [3]), "different lengths: 2, 1"),
+        (lambda: gstream.from_edges([1], ["a"]), "one end has numbers, the other strings"),
+        (lambda: gstream.from_edges([0.5], [1.0]), "source is of type float64; a vertex is a whole number"),
+        (lambda: gstream.from_edges(["a"], ["b"], num_vertices=3), "num_vertices: is about numbers"),
+        (lambda: gstream.from_edges([1], [2], sourcee=3), r"sourcee: no such option. Did you mean source\?"),
+        (lambda: gstream.from_edges([1], [2], memory="2 apples"), "memory 2 apples: not a size"),
+        (lambda: gstream.from_edges([1], [2], dedupe="yes"), "dedupe 'yes': must be True or False"),
+        (lambda: gstream.from_edges([1], [2], topology="up"), "topology up: unknown; it is one of both, out, in"),
+        (lambda: gstream.from_edges([1], [2], store=5), r"5: is no path of a store"),
+        (lambda: gstream.from_arrow([1, 2]), "a list gives no Arrow stream"),
+        (lambda: gstream.from_pandas([1, 2]), "a list is no pandas.DataFrame"),
+        (lambda: gstream.from_scipy(sp.csr_array((2, 3))), "the matrix of a graph is square"),
+        (lambda: gstream.from_scipy(sp.csr_array([[0, 1], [2, 0]]), directed=False), "is not symmetric"),
+        (lambda: gstream.from_networkx(nx.Graph([((1, 2), (3, 4))])), "is a tuple; a vertex is a whole number"),
+        (lambda: gstream.from_networkx(nx.Graph([(1, "a")])), "vertex 'a' is a str"),
+        (lambda: gstream.from_networkx(nx.Graph([(-1, 2)])), "vertex -1 is negative"),
+        (lambda: gstream.generate("star"), "star: no such graph; it is one of rmat, uniform, grid"),
+        (lambda: gstream.convert("nowhere.txt"), "nowhere.txt: no such file"),
+        (lambda: gstream.from_edges([0], [9], num_vertices=5), "names vertex 9; the 5 vertices promised"),
+        (lambda: gstream.from_edges([0], [1], progress=7), "progress 7: must be True, or a function"),
+    ],
+)
+def test_what_can_not_be_is_said(call, message: str) -> None:
+    with pytest.raises(gstream.GstreamError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: gstream.from_edges([1, -2], [3, 4]), "vertex ID -2 is negative"),
+        (lambda: gstream.from_edges([1], [1 << 63]), "vertex ID 9223372036854775808 is past the limit"),
+        (lambda: gstream.from_edges([1], [2], [float("nan")]), "row 0: weight nan is not finite"),
+        (lambda: gstream.from_edges(["a", None], ["b", "c"]), "row 1: source is missing"),
+        (lambda: gstream.from_pandas(pd.DataFrame({"src": [1, None], "dst": [2, 3]})), "row 1: src is null"),
+        (lambda: gstream.from_scipy(sp.csr_array([[0, np.inf], [0, 0]])), "weight inf is not finite"),
+    ],
+)
+def test_rows_that_are_no_edges_are_refused(call, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+@pytest.mark.parametrize("strings", [True, False])
+def test_networkx_there_and_back(kind, strings: bool) -> None:
+    given = kind([(3, 1), (1, 2), (2, 2), (1, 3), (3, 1)])
+    given.add_node(7)
+    given = nx.relabel_nodes(given, {node: f"n{node}" for node in given}) if strings else given
+    graph = gstream.from_networkx(given)
+    back = graph.to_networkx()
+    assert graph.is_directed() == given.is_directed() == back.is_directed()
+    assert sorted(back) == sorted(given) and len(graph) == 4
+    assert sorted(map(sorted, back.edges())) == sorted(map(sorted, given.edges()))
+    for node in given:
+        assert graph.degree(node) == given.degree(node)
+
+
+def test_weights_of_networkx_are_1_where_none_is_given() -> None:
+    given = nx.DiGraph([(0, 1), (1, 2)])
+    assert not gstream.from_networkx(given).info["weighted"]
+    given.add_edge(2, 0, weight=5)
+    assert edges(gstream.from_networkx(given)) == [(0, 1, 1), (1, 2, 1), (2, 0, 5)]
+    assert edges(gstream.from_networkx(given, weight=None)) == [(0, 1), (1, 2), (2, 0)]
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil"])
+def test_a_sparse_matrix(form: str, monkeypatch) -> None:
+    monkeypatch.setattr("gstream.interop.sources.CHUNK_EDGES", 7)
+    dense = np.random.default_rng(1).integers(0, 3, (9, 9)) * np.arange(1, 10)
+    wanted = [(int(i), int(j), int(dense[i, j])) for i, j in np.argwhere(dense)]
+    graph = gstream.from_scipy(sp.coo_array(dense).asformat(form))
+    assert edges(graph) == wanted and len(graph) == 9
+    assert edges(gstream.from_scipy(sp.coo_array(dense).asformat(form), weights=False)) == [e[:2] for e in wanted]
+    assert not gstream.from_scipy(sp.csr_array(dense > 0)).info["weighted"]
+
+
+def test_a_symmetric_matrix_has_each_undirected_edge_once() -> None:
+    matrix = sp.csr_array([[1, 2, 0], [2, 0, 5], [0, 5, 0]])
+    wanted = [(0, 0, 1), (0, 1, 2), (1, 2, 5)]
+    for given in (matrix, sp.triu(matrix), sp.tril(matrix).tocsc()):
+        graph = gstream.from_scipy(given, directed=False)
+        assert edges(graph) == wanted and graph.number_of_edges() == 3
+
+
+def test_igraph() -> None:
+    igraph = pytest.importorskip("igraph")
+    given = igraph.Graph([(0, 1), (1, 2)], directed=True)
+    given.es["weight"] = [2, 3]
+    assert edges(gstream.from_igraph(given)) == [(0, 1, 2), (1, 2, 3)]
+    given.vs["name"] = ["x", "y", "z"]
+    assert edges(gstream.from_igraph(given, weight=None)) == [("x", "y"), ("y", "z")]
+    assert not gstream.from_igraph(igraph.Graph.Ring(5)).is_directed()
+
+
+def test_polars_and_duckdb() -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(NAMED)
+    for graph in (gstream.from_polars(frame), gstream.from_polars(frame.lazy()), gstream.from_arrow(frame)):
+        assert edges(graph) == rows(NAMED)
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.sql("select i as src, i + 1 as dst from range(3) t(i)")
+    assert edges(gstream.from_arrow(relation)) == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_a_stream_is_read_once_and_by_batches(monkeypatch) -> None:
+    """What was handed over is let go: as many batches are alive at any time as one is read of."""
+    alive, most = 0, 0
+
+    def batches():
+        nonlocal alive, most
+        for first in range(0, 40_000, 1000):
+            source = np.arange(first, first + 1000)
+            yield pa.record_batch({"src": source, "dst": source + 1})
+            most = max(most, pa.total_allocated_bytes())
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"src": pa.int64(), "dst": pa.int64()}), batches())
+    before = pa.total_allocated_bytes()
+    graph = gstream.from_arrow(reader)
+    assert len(graph) == 40_001 and graph.number_of_edges() == 40_000
+    assert most - before < 4 * 16_000
+    with pytest.raises(StopIteration):
+        reader.read_next_batch()
+
+
+def test_strings_of_a_stream(tmp_path: Path) -> None:
+    names = [f"v{i % 700}" for i in range(3000)]
+    table = pa.table({"src": names, "dst": names[1:] + names[:1]})
+    graph = gstream.from_arrow(table.to_reader(max_chunksize=100), workdir=tmp_path)
+    assert sorted(edges(graph)) == sorted(zip(*(table[c].to_pylist() for c in ("src", "dst")), strict=True))
+    assert [entry.name for entry in next(tmp_path.glob("gstream-*")).iterdir()] == ["graph.gs"]
+
+
+def test_a_temporary_store_goes_with_the_graph_and_its_results(tmp_path: Path) -> None:
+    count = MOST_EDGES + 1
+    graph = gstream.from_edges(np.arange(count) % 999, np.arange(count) % 1000, workdir=tmp_path)
+    ranks = graph.pagerank(max_iter=2)
+    graph.close()
+    del graph
+    gc.collect()
+    assert len(list(tmp_path.iterdir())) == 1 and len(ranks.to_numpy()) == 1000
+    del ranks
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_small_graph_has_no_file(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda **rest: pytest.fail("a folder was made"))
+    graph = gstream.from_edges([1, 2], [2, 10**12])
+    assert graph.info["path"] == "graph in memory" and list(graph) == [1, 2, 10**12]
+    distance = graph.bfs(source=1)
+    copied = pickle.loads(pickle.dumps(graph))
+    copied_distance = pickle.loads(pickle.dumps(distance))
+    graph.close()
+    assert copied.bfs(source=1).top(3) == copied_distance.top(3) == distance.top(3)
+    with pytest.raises(UsageError, match="the graph was closed"):
+        graph.neighbors(1)
+
+
+def test_a_failure_leaves_no_folder(tmp_path: Path) -> None:
+    reader = pa.table({"src": [1], "dst": [None]}).to_reader()
+    with pytest.raises(InputError):
+        gstream.from_arrow(reader, workdir=tmp_path)
+    (tmp_path / "bad.txt").write_text("1 2\n3 x\n")
+    with pytest.raises(InputError):
+        gstream.convert(tmp_path / "bad.txt", workdir=tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["bad.txt"]
+
+
+def test_files(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("from_account,to_account,amount\nx,y,3\ny,z,4\n")
+    graph = gstream.convert(tmp_path / "a.csv", tmp_path / "a.gs", weights=False, directed=False, verify=True)
+    assert edges(graph) == [("x", "y"), ("y", "z")] and graph.number_of_edges() == 2
+    assert graph.conversion["notes"][0].endswith(
+        "(to_account), between commas, are source and target by name, no weights, line 1 is a header."
+    )
+    with pytest.raises(UsageError, match=r"a.gs: exists. Pass force=True to replace it"):
+        gstream.convert([str(tmp_path / "a.csv")], tmp_path / "a.gs")
+    with pytest.raises(UsageError, match="writing would destroy what is read"):
+        gstream.convert(tmp_path / "a.csv", tmp_path / "a.csv", force=True)
+    (tmp_path / "b.txt").write_text("1 2\n3 x\n")
+    with pytest.warns(UserWarning, match=r"1 line skipped, listed in .*b.gs.skipped.txt") as caught:
+        kept = gstream.convert(tmp_path / "b.txt", tmp_path / "b.gs", bad_lines="skip")
+    assert caught[0].filename == __file__ and edges(kept) == [(1, 2)]
+    with pytest.raises(InputError, match=r'pass bad_lines="skip"|Fix the line') as error:
+        gstream.convert(tmp_path / "b.txt")
+    assert "--" not in str(error.value)
+
+
+def test_generated() -> None:
+    graph = gstream.generate("grid", scale=4, directed=False, weights=True)
+    assert graph.number_of_edges() == 24 and graph.info["weighted"]
+    again = gstream.generate("rmat", scale=6, edge_factor=2, seed=7, drop_self_loops=True, dedupe=True)
+    assert edges(again) == edges(
+        gstream.generate("rmat", scale=6, edge_factor=2, seed=7, drop_self_loops=True, dedupe=True)
+    )
+
+
+def test_progress(capfd) -> None:
+    told = []
+    gstream.from_edges([1, 2], [2, 3], progress=told.append)
+    assert {step.phase for step in told} >= {"read", "sort out", "pack"}
+    gstream.from_edges([1, 2], [2, 3], progress=True)
+    assert "pack: 4 of 4 edges" in capfd.readouterr().err
+
+
+def test_no_warning_where_all_is_clear() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gstream.from_pandas(pd.DataFrame(ROWS))
+        gstream.from_edges([1], [2])
+
+
+def test_every_option_of_the_command_line_has_a_keyword() -> None:
+    import typer
+
+    from gstream.cli.commands import app
+
+    command = typer.main.get_command(app).commands["convert"]
+    named = {parameter.name for parameter in command.params} - {"inputs", "store", "dry_run", "json"}
+    assert {"weights" if name == "no_weights" else name for name in named} == {*ReadOptions.__annotations__} - {
+        "progress"
+    }
+
+
+def test_disks_that_lack_room_are_said(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("pagestore.convert.estimate.free_bytes", lambda folder: 10)
+    with pytest.raises(ResourceError, match="put temporary files on another disk with workdir, or raise memory"):
+        gstream.from_edges([1], [2], store=tmp_path / "a.gs")

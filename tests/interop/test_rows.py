@@ -1,0 +1,144 @@
+"""Results as Python holds them: columns, rows, dictionaries, and the tables of other libraries."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import gstream
+from gstream.results import result as results
+from pagestore.errors import LibraryMissingError, UsageError
+
+INF = float("inf")
+
+
+@pytest.fixture(params=["numbers", "strings", "reordered"])
+def graph(request, monkeypatch):
+    """10 -> 3 -> 24, and 17 out of reach: rows in the order 3, 10, 17, 24 (strings alike)."""
+    monkeypatch.setattr(results, "CHUNK_ROWS", 3)
+    source, target = [10, 3, 17], [3, 24, 17]
+    if request.param == "strings":
+        source, target = ([f"v{v:02}" for v in ends] for ends in (source, target))
+    with gstream.from_edges(
+        source, target, [1, 2, 4], order="degree" if request.param == "reordered" else "natural"
+    ) as g:
+        yield g
+
+
+def test_rows_and_columns(graph) -> None:
+    three, ten, lone, last = list(graph)
+    found = graph.sssp(source=ten)
+    rows = [(three, 1.0, ten), (ten, 0.0, None), (lone, None, None), (last, 3.0, three)]
+    assert list(found) == rows and len(found) == 4
+    assert [type(value) for value in rows[0]] == [type(value) for value in next(iter(found))]
+    assert found["distance"].tolist() == [1.0, 0.0, INF, 3.0]
+    none = "" if isinstance(three, str) else -1
+    assert found["predecessor"].tolist() == [ten, none, none, three] and found["vertex"].tolist() == list(graph)
+    assert found.at(three) == {"vertex": three, "distance": 1.0, "predecessor": ten}
+    assert found.at(lone) == {"vertex": lone, "distance": None, "predecessor": None}
+    assert found.to_dict("predecessor") == {three: ten, ten: None, lone: None, last: three}
+
+
+def test_what_is_not_there_is_said(graph) -> None:
+    found = graph.bfs(source=list(graph)[1])
+    with pytest.raises(KeyError, match="'rank': no such column; there are vertex, distance, predecessor"):
+        found["rank"]
+    with pytest.raises(KeyError, match=r"For a vertex's row call result.at\(vertex\)"):
+        found[3]
+    with pytest.raises(UsageError, match="is not a vertex of"):
+        found.at(-5 if not isinstance(list(graph)[0], str) else "nobody")
+    assert not hasattr(found, "rank")
+
+
+def test_one_column_of_values_is_a_dictionary(graph) -> None:
+    ranks = graph.wcc()
+    three, ten, lone, last = list(graph)
+    assert dict(ranks) == ranks.to_dict() == {three: three, ten: three, lone: lone, last: three}
+    found = graph.bfs(source=ten)
+    for call in (lambda: dict(found), found.to_dict):
+        with pytest.raises(TypeError, match=r"columns vertex, distance, predecessor.*result.to_dict\('distance'\)"):
+            call()
+
+
+def test_arrow_takes_it_as_it_is(graph) -> None:
+    found = graph.bfs(source=list(graph)[1])
+    assert pa.table(found).equals(found.to_arrow())
+    assert pa.RecordBatchReader.from_stream(found).read_all().num_rows == 4
+    assert pa.schema(found) == found.arrow_schema()
+    if hasattr(pd.DataFrame, "from_arrow"):
+        assert pd.DataFrame.from_arrow(found).shape == (4, 3)
+
+
+def test_polars_and_duckdb_take_it(graph) -> None:
+    polars = pytest.importorskip("polars")
+    found = graph.bfs(source=list(graph)[1])
+    assert found.to_polars().rows() == polars.DataFrame(found).rows() == list(found)
+    duckdb = pytest.importorskip("duckdb")
+    assert duckdb.sql("select count(*), max(distance) from found").fetchall() == [(4, 2)]
+
+
+def test_a_subgraph_is_a_matrix(graph) -> None:
+    three, ten, lone, last = list(graph)
+    matrix = graph.subgraph(nodes=[three, ten, lone]).to_scipy()
+    assert matrix.shape == (4, 4) and matrix.toarray().tolist() == [
+        [0, 0, 0, 0],
+        [1, 0, 0, 0],
+        [0, 0, 4, 0],
+        [0, 0, 0, 0],
+    ]
+    assert graph.subgraph(nodes=[ten]).to_scipy().nnz == 0
+    with pytest.raises(UsageError, match="the rows are no edges"):
+        graph.wcc().to_scipy()
+    edges = graph.subgraph(nodes=[three, ten])
+    assert list(edges) == [(ten, three, 1)] and edges["weight"].tolist() == [1]
+    with pytest.raises(UsageError, match="are not of vertices"):
+        edges.at(ten)
+
+
+def test_libraries_that_are_not_there_are_named(graph, monkeypatch) -> None:
+    load = builtins.__import__
+
+    def missing(name, *rest, **named):
+        if name.partition(".")[0] in ("polars", "cupy", "matplotlib"):
+            raise ImportError(name)
+        return load(name, *rest, **named)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    monkeypatch.setattr("importlib.import_module", missing)
+    found = graph.wcc()
+    for call, name in ((found.to_polars, "polars"), (found.to_cupy, "cupy")):
+        with pytest.raises(LibraryMissingError, match=f"{name}: is not installed. pip install {name}"):
+            call()
+    with pytest.raises(UsageError, match="plot: needs matplotlib"):
+        graph.pagerank().plot()
+
+
+def test_cupy_gets_columns_of_numbers(graph, monkeypatch) -> None:
+    class Cupy:
+        asarray = staticmethod(lambda array: ("on the GPU", array.tolist()))
+
+    monkeypatch.setattr("importlib.import_module", lambda name: Cupy)
+    found = graph.bfs(source=list(graph)[1]).to_cupy()
+    assert found["distance"] == ("on the GPU", [1, 0, -1, 2])
+    assert ("vertex" in found) == (not isinstance(list(graph)[0], str))
+
+
+def test_plots(graph, tmp_path) -> None:
+    pytest.importorskip("matplotlib")
+    axes = graph.bfs(source=list(graph)[1]).plot(path=tmp_path / "far.png")
+    assert axes.get_xlabel() == "distance" and (tmp_path / "far.png").stat().st_size > 1000
+    x, y = axes.lines[0].get_data()
+    assert x.tolist() == [0, 1, 2] and y.tolist() == [1, 1, 1]
+    (line,) = graph.pagerank().plot("pagerank").lines
+    assert np.sum(line.get_ydata()) == 4
+    with pytest.raises(UsageError, match="plot: rank holds numbers; those are pagerank"):
+        graph.pagerank().plot("rank")
+
+
+def test_the_line_of_a_run(graph) -> None:
+    line = graph.pagerank(max_iter=2, tol=0).run_line()
+    assert line.startswith("pagerank, 4 rows, 2 supersteps, not converged, ") and line.endswith("; graph in memory")
