@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 
 import numpy as np
 import pandas as pd
@@ -100,15 +101,16 @@ def test_a_subgraph_is_a_matrix(graph) -> None:
 
 
 def test_libraries_that_are_not_there_are_named(graph, monkeypatch) -> None:
-    load = builtins.__import__
+    for module in (builtins, importlib):
+        function = "__import__" if module is builtins else "import_module"
+        load = getattr(module, function)
 
-    def missing(name, *rest, **named):
-        if name.partition(".")[0] in ("polars", "cupy", "matplotlib"):
-            raise ImportError(name)
-        return load(name, *rest, **named)
+        def missing(name, *rest, load=load, **named):
+            if name.partition(".")[0] in ("polars", "cupy", "matplotlib"):
+                raise ImportError(name)
+            return load(name, *rest, **named)
 
-    monkeypatch.setattr(builtins, "__import__", missing)
-    monkeypatch.setattr("importlib.import_module", missing)
+        monkeypatch.setattr(module, function, missing)
     found = graph.wcc()
     for call, name in ((found.to_polars, "polars"), (found.to_cupy, "cupy")):
         with pytest.raises(LibraryMissingError, match=f"{name}: is not installed. pip install {name}"):
