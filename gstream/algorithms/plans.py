@@ -95,6 +95,7 @@ def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, An
         "frontier": frontier,
         "copies": planned.copies,
         "heads": planned.heads,
+        "notifies": planned.notifies,
         "batch_pages": planned.device.batch_pages,
         "streams": planned.device.streams if planned.copies else 0,
         "pages": {name: table.pages for name, table in tables.items()},

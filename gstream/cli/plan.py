@@ -64,10 +64,12 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     places = [f"{', '.join(resident)}-pages in memory"] if resident else []
     places += [f"{', '.join(read)}-pages read from disk ahead of use"] if read else []
     streams = f" through {facts['streams']} streams" if facts["streams"] else ""
+    ways = " or ".join(facts["directions"]) + (", heads first" if facts["heads"] else "")
+    ways += ", at notified vertices alone where few are active" if facts["notifies"] else ""
     lines = [
         ("run", f"{facts['algorithm']} on {facts['store']}, {facts['devices']} device(s)"),
         ("case", f"{facts['case']}: {CASES[facts['case']]}"),
-        ("directions", " or ".join(facts["directions"]) + (", heads first" if facts["heads"] else "")),
+        ("directions", ways),
         ("chunks", f"{facts['chunks']} of attributes"),
         ("pages", f"{', '.join(places)}; batches of {facts['batch_pages']}{streams}"),
     ]

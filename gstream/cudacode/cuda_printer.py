@@ -13,7 +13,7 @@ import math
 from functools import lru_cache
 from typing import Any
 
-from gstream.language.python_printer import FIXED_INTS, Emitter, representation
+from gstream.language.python_printer import FIXED_INTS, TRUTHS, Emitter, representation
 from gstream.language.scalar_types import INTEGERS, carrier
 from gstream.language.typed_tree import MATH_TO_BOOL, MATH_TO_INTEGER, Assign, Expr, If, Return, Statement
 
@@ -27,6 +27,7 @@ PARAMETERS = {
     "halt": "const Context& ctx",
 }
 TOTAL_PARAMETERS = f"i64 v_id, Value v_value, Value v_before, i64 v_degree, i64 v_in_degree, {OWN}, const Context& ctx"
+PARAMETERS["activate"] = TOTAL_PARAMETERS
 UNSIGNED = ("u8", "u32", "u64", "bool")
 LINE_LENGTH = 120
 ROUNDING = {"//": "floor_div", "%": "floor_mod", "**": "power"}
@@ -70,11 +71,11 @@ class CudaEmitter(Emitter):
         """The function of a total."""
         return identifier("total_", name)
 
-    def method(self, name: str) -> str:
-        """The function of one method; it returns the value type (totals: f64, halt and done: bool)."""
+    def method(self, name: str, called: str | None = None) -> str:
+        """The function of one method, `called` so; it returns the value type (totals: f64, TRUTHS: bool)."""
         total = name in self.types.totals
-        target = "f64" if total else "bool" if name in ("halt", "done") else self.types.value.name
-        full_name = self.total_name(name) if total else name
+        target = "f64" if total else "bool" if name in TRUTHS else self.types.value.name
+        full_name = called or (self.total_name(name) if total else name)
         lines = [opening(target, full_name, TOTAL_PARAMETERS if total else PARAMETERS[name])]
         body = self.lowered[name].body
         declared = {item.name: representation(item.type) for item in _assignments(body)}

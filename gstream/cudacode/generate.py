@@ -174,22 +174,34 @@ def _functions(program: Any, emitter: CudaEmitter) -> list[str]:
     value, got = program.value.name, emitter.types.got
     identity = program.identity()
     same = "fresh == before" + (" || (fresh != fresh && before != before)" if program.value.is_float else "")
-    texts = [emitter.method(name) for name in program.methods if name != "halt"]
+    chosen = "activate" in program.methods  # a change that does not matter is not taken
+    apply = "applied" if chosen else "apply"
+    texts = [emitter.method(name, apply if name == "apply" else None) for name in program.methods if name != "halt"]
 
     def define(kind: str, name: str, parameters: str, *lines: str) -> None:
         texts.append("\n".join([opening(kind, name, parameters), *(f"    {line}" for line in lines), "}", ""]))
 
     if "apply" not in program.methods:
-        define(value, "apply", PARAMETERS["apply"], f"return {_default_apply(program, got)};")
+        define(value, apply, PARAMETERS["apply"], f"return {_default_apply(program, got)};")
+    if chosen:
+        given = _names(PARAMETERS["apply"])
+        taken = _names(PARAMETERS["activate"]).replace("v_value, v_before", "fresh, v_value")
+        lines = f"const Value fresh = applied({given});", f"return activate({taken}) ? fresh : v_value;"
+        define(value, "apply", PARAMETERS["apply"], *lines)
     if "done" not in program.methods:
         define("bool", "done", PARAMETERS["done"], "return false;")
     define(value, "identity", "", f"return {emitter._constant(identity, value)};")
     define(got, "no_got", "", f"return {emitter._constant(identity, got)};")
     define("bool", "changed", "Value fresh, Value before", f"return !({same});")
-    arguments = ", ".join(item.split()[-1].strip("*&") for item in TOTAL_PARAMETERS.split(", "))
+    arguments = _names(TOTAL_PARAMETERS)
     sums = [f"sums.of[{k}] += {emitter.total_name(name)}({arguments});" for k, name in enumerate(program.totals)]
     define("void", "add_totals", f"Sums& sums, {TOTAL_PARAMETERS}", *sums)
     return texts
+
+
+def _names(parameters: str) -> str:
+    """The names of a function's parameters, as a call gives them on."""
+    return ", ".join(item.split()[-1].strip("*&") for item in parameters.split(", "))
 
 
 def _default_apply(program: Any, got: str) -> str:

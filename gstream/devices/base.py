@@ -208,14 +208,15 @@ class Exchange(ABC):
     Devices are numbered through all processes of a run, each of which makes the same calls in the same order. `slices`
     has one range of the WA chunk a device, in order of numbers; together they make up the chunk. apart: the most
     devices whose memory one device can't read. sends: `apply` can hand its messages to all devices. sent: it has, and
-    values and bits may be with the device alone whose slice has them.
+    values and bits may be with the device alone whose slice has them. notifies: supersteps may be a notify and
+    a pull of what was told (gstream.engine.notify_pull): all devices know all active bits then.
 
     partition: which pages each device is given; others may be put in its place between supersteps. with_cores: cores
     beside the devices take pages of the step that begins.
     """
 
     apart = 0
-    sends = sent = with_cores = False
+    sends = sent = with_cores = notifies = False
     _slices: Sequence[Range] | None = None
     _sending = False
 
@@ -310,6 +311,10 @@ class Exchange(ABC):
 
     def take_in(self, slices: Sequence[Range], cores: Any) -> None:
         """Combine what cores.touched got into each device's slice, `reduce` follows; may be queued."""
+        raise NotImplementedError
+
+    def share_told(self) -> None:
+        """Combine the next bits of all devices, on all of them, after a notify; where it `notifies`."""
         raise NotImplementedError
 
     # Counts

@@ -90,10 +90,14 @@ class Job:
 class Step:
     """What the kernels of one nested-loop join have in common.
 
-    direction: "push" or "pull"; table: the topology whose pages come. listed: uint64[k], ascending: only these
-    vertices (push: sources that are all active; pull: vertices that are all open), the first `skip` neighbours of
-    each left out; None: all, by their bits. remain: a pull goes by the remain bits that `heads` wrote, not by the
+    direction: "push", "pull" or "notify"; table: the topology whose pages come. listed: uint64[k], ascending: only
+    these vertices (push: sources that are all active; pull: vertices that are all open), the first `skip` neighbours
+    of each left out; None: all, by their bits. remain: a pull goes by the remain bits that `heads` wrote, not by the
     open bits.
+
+    A notify sets the next bits of the neighbours of active vertices, a pull that is `told` sums the lists of those
+    vertices alone. keep: what vertices got stays for the next superstep; everybody: `apply` sees all vertices, not only
+    those that may come to something else.
     """
 
     direction: str
@@ -101,6 +105,9 @@ class Step:
     listed: np.ndarray | None = None
     skip: int = 0
     remain: bool = False
+    told: bool = False
+    keep: bool = False
+    everybody: bool = True
 
 
 @dataclass

@@ -40,6 +40,15 @@ class Vertices(ABC):
     def apply(self, part: Range) -> None:
         """New values of a part from what it got, its next bits and partials (programs that do not relax in place)."""
 
+    def apply_again(self, part: Range, everybody: bool) -> None:
+        """The same for vertices that were told (next bits) or whose value changed, or for everybody; what vertices got
+        stays. Resident jobs of SUM, where the exchange `notifies`."""
+        raise NotImplementedError
+
+    def forget(self, part: Range, told: bool) -> None:
+        """What vertices of a part got goes back to the identity; told: only of those whose next bit is set."""
+        raise NotImplementedError
+
     @abstractmethod
     def store(self, part: Range) -> None:
         """Values of a part to host memory (HostVertices.next_value). Resident: nothing."""
@@ -71,7 +80,7 @@ class Vertices(ABC):
 
     @abstractmethod
     def lists_of(self, which: str, table: PageTable) -> np.ndarray:
-        """integers[pages]: how many vertices of each page's range of `table` have their bit set."""
+        """integers[pages]: how many vertices of each page's range of `table` have their bit set; which: "next", too."""
 
     @abstractmethod
     def read_values(self) -> np.ndarray:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from gstream.devices.job import Repeat
 from gstream.engine.direction import Frontier
+from gstream.engine.notify_pull import MOST, NotifyPull
 from gstream.engine.superstep import Supersteps, shares
 
 
@@ -20,6 +21,7 @@ class EarlyPull:
     def __init__(self, run: Supersteps) -> None:
         self._run = run
         self._begun: list[Repeat] = []
+        self._waits = NotifyPull.applies(run)  # where the frontier is small: it may pull less
 
     @classmethod
     def applies(cls, run: Supersteps) -> bool:
@@ -37,9 +39,10 @@ class EarlyPull:
             self._begun, run.pages_ahead = [], 0
             run.merge(run.whole[0], *run.slices[0])
         else:
+            run.forget()
             run.nested_loop(*run.whole)
         run.advance()
-        if not run.last:
+        if not run.last and not (self._waits and frontier.vertices <= MOST * run.plan.graph.vertices):
             self._begin()
         return run.close(run.whole[0], frontier, *began)
 

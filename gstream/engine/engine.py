@@ -41,8 +41,9 @@ from gstream.planning import calibration
 from gstream.planning.cost_equations import Constants
 from gstream.planning.cost_model import CostModel, what_is_there
 from gstream.planning.memory_fit import graph_of, work_list_bytes
+from gstream.planning.page_sources import plan_sources
 from gstream.planning.plan import Plan, out_of_memory
-from gstream.planning.planner import Place, make_plan, make_sweep_plan, plan_sources
+from gstream.planning.planner import Place, make_plan, make_sweep_plan
 from gstream.telemetry.stats import RunOutcome, RunStats
 from pagestore.concurrency import cached_property, wait_ahead_of_others
 from pagestore.heap import keep_freed_memory

@@ -9,6 +9,7 @@ from gstream.engine.checkpoint import State
 from gstream.engine.delta_stepping import DeltaStepping
 from gstream.engine.early_pull import EarlyPull
 from gstream.engine.lent_frontier import LentFrontier
+from gstream.engine.notify_pull import NotifyPull
 from gstream.engine.run_state import FastPath
 from gstream.engine.settled_sums import SettledSums
 from gstream.engine.small_frontier import SmallFrontier
@@ -17,7 +18,7 @@ from gstream.hostcode.generate import BLOCK
 
 # First those that make many supersteps.
 FAST_PATHS: tuple[type[FastPath], ...] = (
-    LentFrontier, Autonomous, SmallFrontier, SettledSums, DeltaStepping, EarlyPull,
+    LentFrontier, Autonomous, SmallFrontier, SettledSums, NotifyPull, DeltaStepping, EarlyPull,
 )  # fmt: skip
 
 

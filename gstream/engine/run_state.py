@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from enum import Enum
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,6 +30,13 @@ from gstream.telemetry.stats import RunStats, StepStats
 Order = tuple[float, float]  # step and limit, as gstream.engine.checkpoint keeps them
 Counts = tuple[int, int, int, int]  # pages processed, bytes moved, edges looked at, bytes read from disk
 Watch = Callable[[int, np.ndarray], None]  # gets the superstep and value[V], in store order
+
+
+class Kept(Enum):
+    """What devices know of what the vertices of their slices got: nothing; that it is 0, and that no vertex needs to
+    be looked at but for others' first values; or all of it."""
+
+    NOTHING, ZERO, SUMS = range(3)
 
 
 class Parts(Protocol):
@@ -56,7 +64,8 @@ class RunState:
     does, and its pages. last: no superstep follows this one. order: of the present frontier, if its least values send
     first. cut: the step that the frontier was cut with (gstream.engine.delta_stepping). pages_ahead: pages that were
     queued for the next superstep. vain_seconds: of a device that could not make this superstep. look_every: supersteps
-    that a device makes by itself at once, at most.
+    that a device makes by itself at once, at most. kept: what vertices got in the last superstep, of SUM; applied:
+    float64[totals], those that `apply` saw last, NaN where it saw none yet.
     """
 
     def __init__(
@@ -82,6 +91,7 @@ class RunState:
         self.exchange.attach(self.slices[0][1] if self.resident and self.slices else None, sends)
         self.began_at = self.supersteps = self.pages_ahead = 0
         self.look_every: int | None = None
+        self.kept, self.applied = Kept.NOTHING, np.full(len(code.totals), np.nan)
         self.last = False
         self.order: Order | None = None
         self.cut: float | None = None
@@ -89,6 +99,13 @@ class RunState:
         self.partials = np.zeros((-(-plan.graph.vertices // BLOCK), len(code.totals)), dtype=np.float64)
         self.late: list[tuple[slice, np.ndarray]] = []  # partials on their way: rows, and what comes there
         self.totals: dict[str, float] = {}
+
+    def forget(self) -> None:
+        """The next superstep sums all lists anew: nothing of what vertices got is left."""
+        if self.kept == Kept.SUMS:
+            slices = self.slices[0][1]
+            self.exchange.queue(lambda device, number: device.state.forget(slices[number], told=False))
+        self.kept = Kept.NOTHING
 
     def look(self) -> Frontier:
         """Measure the frontier, and have what all devices count."""

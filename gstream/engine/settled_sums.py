@@ -15,6 +15,7 @@ import numpy as np
 
 from gstream.engine.direction import Frontier
 from gstream.engine.one_thread import NO_LIMIT, WORK, hand_over, hosts_of, note_told, room_to_tell
+from gstream.engine.run_state import Kept
 from gstream.engine.small_frontier import most_edges
 from gstream.engine.superstep import Supersteps
 from gstream.engine.whole_lists import WholeLists, stored_lists, turned_lists
@@ -48,8 +49,6 @@ class SettledSums:
         self._most_told = graph.edges // (TELL if self._small else TELL * threads)
         work = EDGE_NS * (graph.edges + graph.vertices)
         self._applies_all = self._small or APPLY_NS * graph.vertices * threads <= work
-        self._moved = np.ones(len(run.partials), np.uint8)
-        self._applied = np.full(len(run.code.totals), np.nan)
         self._few, self._patience = 0, PATIENCE  # supersteps in a row with small frontiers, this one's included
         self._inside = False  # what all vertices got in the last superstep is there
         self._at_once = 1 if run.watch is not None else NO_LIMIT
@@ -62,9 +61,10 @@ class SettledSums:
         telling = self._few > self._patience and self._tells()
         if not (self._inside or self._small or telling):
             return None
-        before, pulled = run.counts(), not self._inside
+        before, pulled = run.counts(), not (self._inside or self._goes_on())
         if pulled:
             self._begin()
+        self._inside = True
         after = run.counts()
         told, most = room_to_tell(run, self._at_once)
         if self._small and self._out is None and self._has_room:
@@ -88,18 +88,28 @@ class SettledSums:
     def _begin(self) -> None:
         """Have the driver pull all that vertices get in the next superstep: so it is there to go on from."""
         run, state = self._run, self._device.state
+        run.forget()
         run.pull_whole(run.supersteps + 1)
         peers, whole = [host.state for host in self._hosts], (0, run.plan.graph.vertices)
         state.reduce(whole, peers)
         state.add_hubs(self._table, whole, peers)
         state.partial_sums[:] = run.partials
-        self._moved[:], self._applied[:], self._inside = 1, np.nan, True
+        run.applied[:] = np.nan
         self._lists = stored_lists(run, self._table, NO_PAGES)
+
+    def _goes_on(self) -> bool:
+        """Whether what vertices got in the superstep before is there (gstream.engine.notify_pull)."""
+        there = self._run.kept == Kept.SUMS and len(self._hosts) == 1
+        if there:
+            self._lists = stored_lists(self._run, self._table, self._table.all_pages())
+        return there
 
     def _leave(self) -> None:
         """The driver goes on, for twice as long as before."""
-        for host in self._hosts:
+        alone = len(self._hosts) == 1
+        for host in () if alone else self._hosts:
             host.state.got[:] = self._run.code.identity
+        self._run.kept = Kept.SUMS if alone else Kept.NOTHING
         self._run.exchange.sent = False  # messages of vertices that changed last are old
         hand_over(self._hosts)
         self._inside, self._few, self._patience = False, 0, 2 * self._patience
@@ -107,9 +117,9 @@ class SettledSums:
     def _tells(self) -> bool:
         """Whether there are out-lists: those of the store, or the in-lists turned round."""
         if self._out is None and self._has_room:
-            undirected = self._run.plan.graph.tables.get("out") is self._table
-            lists_of = stored_lists if undirected else turned_lists
-            self._out = lists_of(self._run, self._table)
+            run, out = self._run, self._run.plan.graph.tables.get("out")
+            stored = out is not None and out.name in run.plan.sources
+            self._out = stored_lists(run, out, out.all_pages()) if stored and out else turned_lists(run, self._table)
             self._has_room = self._out is not None
         return self._out is not None
 
@@ -124,7 +134,7 @@ class SettledSums:
         looked = code.sum_onward(
             lists.words, lists.weights, *lists.places[1:], *out.places, lists.read, held.value,
             held.value if held.source is None else held.source, held.got, host.degree, host.in_degree, code.own,
-            held.active, held.next, held.partial_sums, self._moved, self._applied, numbers, told,
+            held.active, held.next, held.partial_sums, held.no_messages, run.applied, numbers, told,
             FIXED_INTS.index("superstep"), code.ints, code.floats,
         )  # fmt: skip
         made, pages = int(numbers[0]), int(told[:, 1].sum())

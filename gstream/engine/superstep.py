@@ -39,6 +39,7 @@ class Supersteps(RunState):
     def step(self, frontier: Frontier) -> Frontier:
         """One superstep, which any run may make: the next frontier."""
         began = self.open()
+        self.forget()
         step, demand, in_place = self.whole or self.chooser.next_pages(frontier)
         self.nested_loop(step, demand, in_place)
         self.advance()
@@ -91,7 +92,8 @@ class Supersteps(RunState):
             return
         self.exchange.begin(step)
         if len(demand.numbers):
-            stream(self.exchange, self.sources, demand, self.plan.weights, again, in_place)
+            weights = self.plan.weights and step.direction != "notify"
+            stream(self.exchange, self.sources, demand, weights, again, in_place)
 
     def merge(self, step: Step, chunk: Range, slices: list[Range]) -> None:
         """Line 28: slices of all copies are combined and applied; then handed round, or stored."""
@@ -99,7 +101,11 @@ class Supersteps(RunState):
 
         def apply(device: Device, number: int) -> None:
             part = slices[number]
-            if not code.in_place and part[0] < part[1]:
+            if code.in_place or part[0] >= part[1]:
+                return
+            if step.keep:
+                device.state.apply_again(part, step.everybody)
+            else:
                 device.state.apply(part)
 
         summed = self.whole is not None and step.direction == "pull"

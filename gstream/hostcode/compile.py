@@ -17,6 +17,7 @@ from gstream.language.python_printer import FIXED_INTS, Emitter, emitter_of
 from gstream.language.relaxing import is_in_place, keeps_pace
 from gstream.language.scalar_interpreter import interpreted
 from gstream.language.scalar_types import NUMPY, type_of_dtype
+from gstream.language.sending import sends_zero
 from pagestore.errors import UsageError
 
 Lookup = Callable[[Sequence[int | str]], np.ndarray]
@@ -68,6 +69,8 @@ class HostCode:
         self._halt = interpreted(emitter, ["halt"]).halt if "halt" in cls.methods else None
         self.module = load_module(cls, emitter, self.in_place)
         self.sends_anew = self.module.SENDS_ANEW
+        self.applies_anew = self.module.APPLIES_ANEW
+        self.sends_zero = not self.idempotent and sends_zero(program, emitter)
         self._kernels()
 
     def _kernels(self) -> None:
@@ -77,6 +80,9 @@ class HostCode:
         self.message, self.apply = module.message_kernel, module.apply_kernel
         self.push, self.push_records, self.pull = module.push_kernel, module.push_records_kernel, module.pull_kernel
         self.push_onward = getattr(module, "push_onward_kernel", None)
+        self.pull_told = getattr(module, "pull_told_kernel", None)
+        self.forget = getattr(module, "forget_kernel", None)
+        self.apply_again = getattr(module, "apply_again_kernel", None)
         self.sum_onward = getattr(module, "sum_onward_kernel", None)
         self.pull_records = getattr(module, "pull_records_kernel", None)
         self.pull_heads = None if self.uses_edge else getattr(module, "pull_heads_kernel", None)

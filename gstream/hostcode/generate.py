@@ -33,6 +33,7 @@ from gstream.hostcode.bitmaps import is_set, set_bit
 from gstream.hostcode.intrinsics import *
 from gstream.hostcode.casts import *
 from gstream.hostcode.jit import helper, inlined, kernel
+from gstream.hostcode.notify import next_set, slot_from
 from gstream.hostcode.parts import EDGES_A_PART, UNREAD, add_stretches, place_of
 from gstream.hostcode.page_words import *
 '''
@@ -52,7 +53,7 @@ def module_text(program: Any, emitter: Emitter, in_place: bool) -> str:
     if goes_on(program):
         names.append("onward.py")
     if not program.combine.idempotent:
-        names.append("sum_onward.py")
+        names += ["sum_again.py", "sum_onward.py"]
     kernels = [(HERE / "templates" / name).read_text().split(MARK, 1)[1] for name in names]
     return "\n".join([HEADER.format(program=program.__name__), methods_text(program, emitter, in_place), *kernels])
 
@@ -124,7 +125,9 @@ def methods_text(program: Any, emitter: Emitter, in_place: bool) -> str:
 def scalar_functions(program: Any, emitter: Emitter) -> list[str]:
     """The context loader and the program's methods, with what stands for those it does not define."""
     functions = [emitter.context()]
-    functions += [emitter.method(name) for name in program.methods]
+    chosen = "activate" in program.methods  # a change that does not matter is not taken
+    called = {"apply": "applied"} if chosen else {}
+    functions += [emitter.method(name, called.get(name)) for name in program.methods]
     if "apply" not in program.methods:
         combined = "got" if not program.combine.idempotent else "got if better(got, v_value) else v_value"
         if program.combine.name == "OR":
@@ -132,7 +135,13 @@ def scalar_functions(program: Any, emitter: Emitter) -> list[str]:
         if not program.combine.idempotent and emitter.types.got != program.value.name:
             cast = "" if program.value.is_float else "wrap_"
             combined = f"{cast}{program.value.name}(got)"
-        functions.append(f"def apply({ARGUMENTS['apply']}):\n    return {combined}\n")
+        functions.append(f"def {'applied' if chosen else 'apply'}({ARGUMENTS['apply']}):\n    return {combined}\n")
+    if chosen:
+        taken = ARGUMENTS["activate"].replace("v_value, v_before", "new, v_value")
+        functions.append(
+            f"def apply({ARGUMENTS['apply']}):\n    new = applied({ARGUMENTS['apply']})\n"
+            f"    return new if activate({taken}) else v_value\n"
+        )
     if "halt" not in program.methods:
         functions.append(f"def halt({ARGUMENTS['halt']}):\n    return False\n")
     if "done" not in program.methods:
@@ -175,7 +184,7 @@ def _remove(folder: Path, owner: int) -> None:
 @lru_cache(maxsize=1)
 def _helpers_hash() -> bytes:
     """A file for each version of them, or two checkouts of one user would take turns to compile for one file."""
-    names = ("intrinsics.py", "casts.py", "jit.py", "parts.py", "search.py", "page_words.py", "bitmaps.py")
+    names = ("intrinsics.py", "casts.py", "jit.py", "notify.py", "parts.py", "search.py", "page_words.py", "bitmaps.py")
     return b"".join((HERE / name).read_bytes() for name in names) + numba.__version__.encode()
 
 

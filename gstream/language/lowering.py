@@ -231,7 +231,7 @@ class _Lowering:
             if self.method.name == "done":
                 return value
             own = {name: "f64" for name, kind in self.types.parameters.items() if kind == "PerVertex"}
-            before = {"before": self.types.value.name} if self.total else {}
+            before = {"before": self.types.value.name} if self.total or self.method.name == "activate" else {}
             stored = {} if self.method.name == "start" else value | before
             return {"id": "n64", **stored, "degree": "n64", "in_degree": "n64", **own}
         if owner == "u" and owner in self.roles.values():

@@ -19,6 +19,7 @@ SIGNATURES = {
     "send": ("self", "u", "e", "g"),
     "apply": ("self", "v", "got", "g"),
     "done": ("self", "v"),
+    "activate": ("self", "v"),
     "halt": ("self", "g"),
 }
 TOTAL_SIGNATURE = ("self", "v")

@@ -163,6 +163,8 @@ class Program:
     send(u, e, g)      the message along the edge e from u
     apply(v, got, g)   the new value of v from what it got (default: combine(v.value, got); for SUM: got)
     done(v)            no later message can change v (lets a pull stop early)
+    activate(v)        whether the change from v.before to v.value matters (SUM; default: any does). One that does not
+                       is not taken: v keeps v.before, and its out-neighbours need not look again
     halt(g)            stop now (default: when no vertex changed)
     @total             sums over all vertices
     Annotated attributes are parameters: `damping: float = 0.85` is set by `PageRank(damping=0.9)`.
@@ -243,6 +245,12 @@ def _check_attributes(cls: type[Program]) -> None:
     for name in ("start", "send"):
         if name not in cls.methods:
             _refuse(cls, f"{name} is missing. Write `def {name}({', '.join(SIGNATURES[name])}): return ...`.")
+    if "activate" in cls.methods and cls.combine.idempotent:
+        _refuse(
+            cls,
+            f"activate is for SUM, and combine is {cls.combine}: every better value is sent on. Leave activate out, or "
+            "let send return what changes nothing.",
+        )
     for name in cls.methods:
         if name not in SIGNATURES and name not in cls.totals:
             _refuse(

@@ -33,8 +33,10 @@ ARGUMENTS = {
     "apply": "v_id, v_value, v_degree, v_in_degree, got, own, at, ctx",
     "done": "v_id, v_value, ctx",
     "halt": "ctx",
+    "activate": "v_id, v_value, v_before, v_degree, v_in_degree, own, at, ctx",
 }
-TOTAL_ARGUMENTS = "v_id, v_value, v_before, v_degree, v_in_degree, own, at, ctx"
+TOTAL_ARGUMENTS = ARGUMENTS["activate"]
+TRUTHS = ("done", "halt", "activate")  # methods that return a bool
 # Operators of 64-bit signed integers that wrap: C++ gives overflow no meaning, and Numba takes it for impossible.
 WRAPPING = {"+": "wrap_add", "-": "wrap_sub", "*": "wrap_mul"}
 FIXED_INTS = ("vertices", "edges", "superstep")
@@ -74,12 +76,12 @@ class Emitter:
         items += [f"floats[{i}]" for i in range(len(self.float_names))]
         return f"def context(ints, floats):\n    return ({', '.join(items)})\n"
 
-    def method(self, name: str) -> str:
-        """The function of one method; it returns the value type (totals: f64, halt: bool)."""
+    def method(self, name: str, called: str | None = None) -> str:
+        """The function of one method, `called` so; it returns the value type (totals: f64, TRUTHS: bool)."""
         total = name in self.types.totals
         arguments = TOTAL_ARGUMENTS if total else ARGUMENTS[name]
-        target = "f64" if total else "bool" if name in ("halt", "done") else self.types.value.name
-        lines = [f"def {'total_' if total else ''}{name}({arguments}):"]
+        target = "f64" if total else "bool" if name in TRUTHS else self.types.value.name
+        lines = [f"def {called or ('total_' if total else '') + name}({arguments}):"]
         self._block(self.lowered[name].body, target, 1, lines)
         return "\n".join(lines) + "\n"
 

@@ -178,11 +178,15 @@ def with_disk(
     """The same constants with the rate of the disk that `path` lies on, from the file or measured on its pages."""
     file = (folder or cache_folder()) / f"constants-disk-{platform.node()}.json"
     rates = _read(file)
-    name = str(os.stat(path).st_dev)
-    if name not in rates and table.pages * table.page_bytes >= DISK_RUN:
-        rates[name] = _disk_rate(reader, table, readers, threads)
+    names = str(os.stat(path).st_dev), f"{os.stat(path).st_dev} apart"
+    if not rates.keys() >= set(names) and table.pages * table.page_bytes >= DISK_RUN:
+        for name, apart in zip(names, (False, True), strict=True):
+            rates[name] = _disk_rate(reader, table, readers, threads, apart)
         _write(file, rates)
-    return replace(known, disk=rates[name]) if name in rates else known
+    if not rates.keys() >= set(names):
+        return known
+    disk, single = (rates[name] for name in names)
+    return replace(known, disk=disk, disk_apart=min(single, disk))
 
 
 def measure(workers: Workers) -> Constants:
@@ -220,15 +224,19 @@ def _least_seconds(call: Callable[[], Any], times: int = 8) -> float:
     return max(min(taken), 1e-9)
 
 
-def _disk_rate(reader: Any, table: PageTable, readers: ThreadPoolExecutor, threads: int) -> float:
-    """Bytes a second of reading up to DISK_BYTES of pages, `threads` runs of DISK_RUN at a time."""
-    run = max(1, DISK_RUN // table.page_bytes)
+def _disk_rate(reader: Any, table: PageTable, readers: ThreadPoolExecutor, threads: int, apart: bool) -> float:
+    """Bytes a second of reading up to DISK_BYTES of pages, `threads` runs of DISK_RUN at a time; apart: of single pages
+    in no order."""
+    run = 1 if apart else max(1, DISK_RUN // table.page_bytes)
     pages = min(table.pages, DISK_BYTES // table.page_bytes)
+    begins = np.arange(0, pages, run)
+    if apart:
+        begins = np.random.default_rng(1).permutation(table.pages)[:pages]
     buffers = [page_rows(run, table.page_bytes) for _ in range(threads)]
 
     def read(lane: int) -> None:
-        for first in range(lane * run, pages, threads * run):
-            count = min(run, pages - first)
+        for first in begins[lane::threads].tolist():
+            count = 1 if apart else min(run, pages - first)
             reader.read(first, count, out=buffers[lane][:count])
 
     list(readers.map(read, range(threads)))  # touches the buffers

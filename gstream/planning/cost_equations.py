@@ -26,12 +26,14 @@ class Constants:
 
     Host devices share the cores, so that N of them have the kernels' rate of one, and merge N copies of WA in turns.
     list_s: of a short list that kernels read in place in host memory, over the link (those of devices that can).
-    disk: of pages that stream; load: of pages that come to stay in host memory, perhaps from the system's page cache.
+    disk: of pages that stream; disk_apart: of single pages here and there; load: of pages that come to stay in host
+    memory, perhaps from the system's page cache.
     """
 
     c1: float = 8e9
     c2: float = 8e9
     disk: float = 1.5e9
+    disk_apart: float = 1.2e9
     load: float = 1.5e9
     call_s: float = 40e-6
     list_s: float = 23e-9

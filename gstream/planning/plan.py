@@ -33,6 +33,8 @@ class Plan:
     copies: whether any device has memory of its own. sends: `apply` may send messages in place of values, as each
     depends on its vertex alone (gstream.devices.base.Exchange.attach). cores: what the host's cores hold beside the
     devices, where they may take pages; core_constants: how fast they are. idle: why cores that are there don't.
+    notifies: a superstep of SUM may sum again the lists of those vertices alone that active ones tell over the
+    out-pages, which have a source, too (gstream.engine.notify_pull).
     """
 
     case: int
@@ -56,6 +58,7 @@ class Plan:
     cores: DevicePlan | None = None
     core_constants: Constants | None = None
     idle: str = ""
+    notifies: bool = False
     unread: dict[str, int] = field(default_factory=dict)
     in_host_cache: dict[str, int] = field(default_factory=dict)
     on_devices: dict[str, list[np.ndarray]] = field(default_factory=dict)

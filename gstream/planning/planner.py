@@ -15,7 +15,7 @@ from gstream.devices.job import DevicePlan, Range
 from gstream.options.run_options import RunOptions
 from gstream.paging.ownership import Partition
 from gstream.paging.page_source import SourcePlan
-from gstream.paging.page_table import LEAST_GROUPS, PageTable
+from gstream.paging.page_table import PageTable
 from gstream.planning.cache_slots import other_lists, slots_of
 from gstream.planning.cost_equations import Constants
 from gstream.planning.memory_fit import (
@@ -37,6 +37,7 @@ from gstream.planning.memory_fit import (
     vertex_bytes,
     work_list_bytes,
 )
+from gstream.planning.page_sources import bytes_of_pages, bytes_to_tell, plan_sources
 from gstream.planning.plan import Plan
 from pagestore.errors import CapError, UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
@@ -102,6 +103,15 @@ class Memory:
     def used(self, layout: Layout) -> dict[str, PageTable]:
         """The page sets that a layout reads, by their names."""
         return {self.graph.tables[name].name: self.graph.tables[name] for name in topologies(layout)}
+
+    def told(self, layout: Layout) -> PageTable | None:
+        """The out-pages, over which vertices may tell others of a change; None where they can't.
+
+        They do in a pull of sums by devices in host memory, whose messages change with values alone."""
+        code, sums = self.code, not self.code.idempotent and layout.resident and layout.directions == ("pull",)
+        if not sums or self.copies or code.sends_anew or self.options.direction == "pull":
+            return None
+        return self.graph.tables.get("out")
 
     def beside(self, layout: Layout) -> int:
         """Host memory that is needed beside what host devices hold: all vertices' arrays, and the fewest pages."""
@@ -224,7 +234,9 @@ def make_plan(
         for number, (fit, place) in enumerate(zip(fits, places, strict=True))
     ]  # fmt: skip
     most = {name: max(slots.get(name, 0) for slots in cached) for slots in cached for name in slots}
-    sources = plan_sources(used, weights, options, (memory.devices, hosts), left, host_memory, most)
+    counts, told = (memory.devices, hosts), memory.told(layout)
+    telling = 0 if told is None else bytes_to_tell(told, used, weights, counts, left)
+    sources = plan_sources(used, weights, options, counts, left - telling, host_memory, most)
     beside, idle = None, ""
     if cores:
         beside, idle = _beside(memory, fits, sources, cached, left, host_memory, most)
@@ -232,7 +244,10 @@ def make_plan(
         host["attributes of cores"] = sum(beside.held.values())
         left, counts = left - host["attributes of cores"], (memory.devices + 1, 1)
         sources = plan_sources(used, weights, options, counts, left, host_memory, most)
-    host |= _page_bytes(sources, used, memory.devices + (beside is not None), max(hosts, int(beside is not None)))
+    if told is not None and telling:
+        sources |= plan_sources({told.name: told}, False, options, counts, telling, host_memory, {})
+    held = used if told is None else used | {told.name: told}
+    host |= bytes_of_pages(sources, held, memory.devices + (beside is not None), max(hosts, int(beside is not None)))
     plans = tuple(_device_plan(memory, fit, slots) for fit, slots in zip(fits, cached, strict=True))
     slots = {name: sum(plan.cache_pages.get(name, 0) for plan in plans) for name in used}
     whole = not memory.copies or all(slots[name] >= table.pages for name, table in used.items())
@@ -246,6 +261,7 @@ def make_plan(
         heads=graph.tables["in"].name if layout.heads else None, weights=weights,
         double_buffer=_double(code, layout), host_bytes=host, spare_bytes=host_memory - taken - sum(host.values()),
         graph=graph, constants=constants, cores=beside, idle=idle,
+        notifies=told is not None and told.name in sources,
     )  # fmt: skip
 
 
@@ -302,16 +318,6 @@ def _device_plan(memory: Memory, fit: DeviceFit, cached: dict[str, int]) -> Devi
     )  # fmt: skip
 
 
-def _page_bytes(
-    sources: dict[str, SourcePlan], tables: dict[str, PageTable], devices: int, hosts: int
-) -> dict[str, int]:
-    """What pages take of host memory, with the work lists of those that stay there."""
-    held = {f"pages ({name})": plan.bytes_held(tables[name]) * (1 if plan.resident else devices)
-            for name, plan in sources.items()}  # fmt: skip
-    lists = sum(hosts * tables[name].host_parts_bytes for name, plan in sources.items() if plan.resident)
-    return held | ({"work lists": lists} if lists else {})
-
-
 def make_sweep_plan(
     tables: dict[str, PageTable], weights: bool, options: RunOptions, partition: Partition, number: int,
     room: int | None, known: dict[str, PageTable] | None = None,
@@ -348,44 +354,3 @@ def _double(code: Any, layout: Layout) -> bool:
 def _ranges(vertices: int, chunk: int, unit: int) -> list[Range]:
     step = max(1, vertices) if chunk >= vertices else max(unit, chunk // unit * unit)
     return [(first, min(first + step, vertices)) for first in range(0, vertices, step)]
-
-
-def plan_sources(
-    tables: dict[str, PageTable], weights: bool, options: RunOptions, counts: tuple[int, int], left: int, cap: int,
-    on_device: dict[str, int],
-) -> dict[str, SourcePlan]:  # fmt: skip
-    """How host memory holds the pages: all of them where they fit in `left` bytes, else a ring and a cache.
-
-    counts: of devices, and of host devices. on_device: slots of each device's own cache, by topology; pages that these
-    keep are not kept here, too. Raises ResourceError, naming the bytes needed, where PageTable.least_bytes do not fit.
-    """
-    plans: dict[str, SourcePlan] = {}
-    (devices, hosts), waiting = counts, sorted(tables.values(), key=lambda table: table.pages)
-    least = [table.least_bytes(weights, *counts) for table in waiting]
-    if sum(least) > left:
-        need = cap - left + sum(least)
-        raise CapError(
-            f"--host-memory {cap} bytes: too little; {need} bytes are needed at least, of which {cap - left} for "
-            "attributes of vertices. Raise --host-memory.",
-            "--host-memory",
-            need,
-        )
-    for index, table in enumerate(waiting):
-        page, whole = table.bytes_of(1, weights), table.whole_bytes(weights, hosts)
-        batch = max(1, min(options.batch_on(devices) // page, table.stretch))
-        if whole + sum(least[index + 1 :]) <= left:
-            plans[table.name] = SourcePlan(True, weights, batch)
-            left -= whole
-            continue
-        budget = left // (len(waiting) - index) // devices
-        groups, policy = options.read_threads + 2, options.cache_policy
-        most = budget // 2 if policy else budget
-        while batch > 1 and groups * batch * page > max(most, LEAST_GROUPS * page):
-            batch //= 2
-        groups = max(LEAST_GROUPS, min(groups, budget // (batch * page)))
-        assert groups * batch * page <= budget, "tables come by size: where all of one has no room, others are as large"
-        skip = on_device.get(table.name, 0) if policy == "pinned" else 0
-        cache = min((budget - groups * batch * page) // page, max(0, table.pages - skip)) if policy else 0
-        plans[table.name] = SourcePlan(False, weights, batch, groups, cache, policy, skip)
-        left -= devices * plans[table.name].bytes_held(table)
-    return plans

@@ -268,7 +268,7 @@ def test_the_store_ahead_of_the_algorithm(store: Path, gstream: Command) -> None
 def test_plan_tells_what_a_cap_changes(store: Path, gstream: Command) -> None:
     free = json.loads(gstream("plan", "pagerank", store, "--json").stdout)
     assert (free["case"], free["supersteps"], free["bytes_moved"]) == (1, 20, 20 << 20)
-    assert free["in_host_memory"] == {"in": True}
+    assert free["in_host_memory"] == {"in": True, "out": True} and free["notifies"]
     for algorithm in ("bfs", "sssp", "wcc", "pagerank", "katz", "eigenvector", "hits", "rwr"):
         done = gstream("plan", algorithm, store)
         assert done.returncode == (2 if algorithm == "sssp" else 0), done.stderr

@@ -117,8 +117,9 @@ def test_host_memory_is_used_up_and_no_more(store, program, devices, cache):
 )  # fmt: skip
 def test_half_of_what_is_left_is_read_ahead(store, pages, found):
     """Five groups, of the four pages that were asked for or fewer; the rest is a cache, as long as there is any."""
-    attributes = held(planned(store, PageRank(), "host").host_bytes) - store.topology("in").pages * (PAGE + 24)
-    asked = {"batch_bytes": 4 * PAGE, "read_threads": 3}
+    asked = {"batch_bytes": 4 * PAGE, "read_threads": 3, "direction": "pull"}
+    attributes = held(planned(store, PageRank(), "host", **asked).host_bytes)
+    attributes -= store.topology("in").pages * (PAGE + 24)
     for more in (0, PAGE - 1):
         source = planned(store, PageRank(), "host", host_memory=attributes + pages * PAGE + more, **asked).sources["in"]
         assert (source.batch_pages, source.groups, source.cache_pages) == found

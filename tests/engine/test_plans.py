@@ -76,15 +76,16 @@ def test_what_a_device_holds_of_a_chunk(store, program, way, a_vertex, streamed,
 
 def test_what_host_memory_holds(store):
     """Of host devices attributes, too; pages once, whatever the devices; degrees where something reads them."""
-    pages = store.topology("in").pages
+    pages, out = store.topology("in").pages, store.topology("out").pages
     assert planned(store, PageRank(), "host:2").host_bytes == {
         "degrees": 4 * V, "bitmaps of 2 device(s)": 2 * 2 * BITMAP, "totals of 2 device(s)": 2 * 8 * 2 * BLOCKS,
         "RA (messages) of 2 device(s)": 2 * 4 * V, "WA of 2 device(s)": 2 * 12 * V, "pages (in)": pages * PAGE,
-        "work lists": 2 * pages * 24,
+        "pages (out)": out * PAGE, "work lists": 2 * (pages + out) * 24,
     }  # fmt: skip
+    assert "pages (out)" not in planned(store, PageRank(), "host:2", direction="pull").host_bytes
     assert planned(store, BFS(source=3), "fake:1:2").host_bytes == {
         "degrees": 4 * V, "heads": 16 * store.topology("in").head_rows, "values": 4 * V,
-        "pages (out)": store.topology("out").pages * PAGE, "pages (in)": pages * PAGE,
+        "pages (out)": out * PAGE, "pages (in)": pages * PAGE,
     }  # fmt: skip
     assert planned(store, SSSP(source=3), direction="pull").host_bytes == {
         "degrees": 4 * V, "values": 4 * V, "pages (in)": pages * WEIGHTED,

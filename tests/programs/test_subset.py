@@ -144,8 +144,13 @@ CLASSES = {
     ),
     "class P(Program):\n    combine, value = MIN, f32\n    def start(self, v, g): return 0\n"
     "    def send(self, u, e, g): return 0\n    def helper(self, v): return 1": (
-        "method helper is none of start, send, apply, done, halt. Write its arithmetic into the method that uses it, "
-        "or decorate it with @total."
+        "method helper is none of start, send, apply, done, activate, halt. Write its arithmetic into the method that "
+        "uses it, or decorate it with @total."
+    ),
+    "class P(Program):\n    combine, value = MIN, f32\n    def start(self, v, g): return 0\n"
+    "    def send(self, u, e, g): return 0\n    def activate(self, v): return v.value < v.before\n": (
+        "activate is for SUM, and combine is MIN: every better value is sent on. Leave activate out, or let send "
+        "return what changes nothing."
     ),
     "class P(Program):\n    combine, value = MIN, f32\n    names: list = 3\n": (
         "parameter names is annotated 'list'; parameters are int, float, bool, Vertex, Vertices, PerVertex, f32, f64, "

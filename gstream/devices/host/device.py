@@ -96,6 +96,8 @@ class HostDevice(MemoryDevice):
             work = records_of(words, batch.numbers, batch.rows, batch.table, step.listed, skip=step.skip)
         else:
             work = self._parts(words, batch)
+        if step.direction == "notify":
+            return state.notify(words, work)
         if step.direction == "pull":
             edges = state.pull(words, weights, work, step)
             state.keep_hubs(batch.numbers, batch.rows, work, step)

@@ -23,6 +23,7 @@ class MemoryExchange(Exchange):
     """Devices that read each other's arrays where they are; several work side by side, from a thread each."""
 
     devices: Sequence[MemoryDevice]
+    notifies = True
 
     def __init__(self, devices: Sequence[MemoryDevice]) -> None:
         super().__init__(devices)
@@ -100,6 +101,13 @@ class MemoryExchange(Exchange):
     def take_in(self, slices: Sequence[Range], cores: Any) -> None:
         for device, part in zip(self.devices, slices, strict=True):
             device.state.reduce(part, [cores])
+
+    def share_told(self) -> None:
+        first, *others = (device.state.next for device in self.devices)
+        for other in others:
+            first |= other
+        for other in others:
+            other[:] = first
 
     def collect(self) -> None:
         if not self.sent or self._slices is None:

@@ -21,6 +21,7 @@ from gstream.hostcode.casts import u64
 from gstream.hostcode.generate import BLOCK
 from gstream.hostcode.intrinsics import trailing_zeros
 from gstream.hostcode.jit import kernel
+from gstream.hostcode.notify import notify
 from gstream.hostcode.parts import find_records
 from gstream.paging.page_table import PageTable
 
@@ -182,6 +183,10 @@ class VertexState(Vertices):
             records = (*head, open_bits, self.code.ints, self.code.floats)
             return self._run(self.code.pull_records, *records, claims=_claims(work, True))
         carry = np.full(len(work), self.code.identity, dtype=self.code.got_dtype)
+        if step.told:
+            told = (words, weights, work, self.counter, source, degree, self.next, self.got, carry)
+            self.carry = carry
+            return self._run(self.code.pull_told, *told, self.code.ints, self.code.floats, claims=len(work))
         parts = (*head, open_bits, carry, self.code.ints, self.code.floats)
         edges = self._run(self.code.pull, *parts, claims=len(work))
         self.carry = carry
@@ -228,6 +233,24 @@ class VertexState(Vertices):
             self.next, self.partial_sums, self.source if self.sends else self.no_messages, *part, code.ints,
             code.floats, self.counter, claims=blocks_of(part),
         )  # fmt: skip
+
+    def apply_again(self, part: Range, everybody: bool) -> None:
+        code = self.code
+        self._run(
+            code.apply_again, self.value, self.got, self.degree, self.in_degree, self.own, self.active, self.next,
+            self.partial_sums, self.source if self.sends else self.no_messages, *part, everybody, code.ints,
+            code.floats, self.counter, claims=blocks_of(part),
+        )  # fmt: skip
+
+    def forget(self, part: Range, told: bool) -> None:
+        if told:
+            self._run(self.code.forget, self.got, self.next, *part, self.counter, claims=blocks_of(part))
+        else:
+            self.got[self.window(part)] = self.code.identity
+
+    def notify(self, words: np.ndarray, work: np.ndarray) -> int:
+        """Tell the neighbours of active vertices, over parts."""
+        return self._run(notify, words, work, self.counter, self.active, self.next, claims=len(work))
 
     def gather(self, parts: Sequence[Range], peers: Sequence[VertexState], values: bool) -> None:
         for part, peer in zip(parts, peers, strict=True):
@@ -282,7 +305,9 @@ class VertexState(Vertices):
         return slice(part[0] - self.chunk[0], part[1] - self.chunk[0])
 
     def bits(self, which: str) -> np.ndarray:
-        return {"active": self.active, "held": self.held, "open": self.open, "remain": self.remain}[which]
+        return {
+            "active": self.active, "next": self.next, "held": self.held, "open": self.open, "remain": self.remain,
+        }[which]  # fmt: skip
 
     def count(self, which: str) -> int:
         return int(count_bits(self.bits(which)))

@@ -1,53 +1,32 @@
 """Supersteps of SUM by one thread, one after the other without leaving compiled code (gstream.engine.settled_sums).
 
-A vertex gets what it got before where no in-neighbour's message changed, so only those are summed again that a changed
-vertex tells of over its out-edges (Garaph 4.2: notify, then pull). `apply` sees a vertex again where it got something
-else, where it reads the vertex's own value and that changed, or where it reads a total that changed: then all of them.
-Totals are summed again in blocks whose values changed in this superstep or the one before, as `before` differs there.
-Lists, blocks and totals are added up in the driver's order, so that values have the same bits as the driver's.
+Which vertices are summed again, and which `apply` sees, is as in sum_again.py. Lists, blocks and totals are added up in
+the driver's order, so that values have the same bits as the driver's.
 """
 
 from __future__ import annotations
 
 from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.generate import BLOCK
-from gstream.hostcode.intrinsics import population, trailing_zeros
+from gstream.hostcode.intrinsics import trailing_zeros
 from gstream.hostcode.jit import helper, kernel
 from gstream.hostcode.page_words import head_of, records_of, stride_of, vertex_of
 from gstream.hostcode.parts import EDGES_A_PART, place_of
 from gstream.hostcode.templates.methods import (
     APPLIES_ANEW,
     GOT,
-    HAS_TOTALS,
-    NO_TOTALS,
     PREMADE,
-    READS_ITSELF,
     SENDS_ANEW,
-    SUMS_ANEW,
-    add_totals,
-    apply,
-    changed,
     context,
     degree_of,
     halt,
-    in_degree_of,
     same_totals,
     send,
-    store_totals,
 )
-from gstream.hostcode.templates.pull_sum import summed, summed_apart
+from gstream.hostcode.templates.pull_sum import summed
+from gstream.hostcode.templates.sum_again import apply_block, sum_of_slot
 
 # kernels
-
-
-@helper
-def sum_of_slot(words, weights, row, slot, source, degree, ctx):
-    """(what the vertex of a small page's slot gets, its edges)."""
-    head, stride = head_of(words, row, slot), stride_of(words, row)
-    count = u64(words[row, head])
-    if stride == u64(1):
-        return GOT(0) + summed(words, weights, row, head + u64(1), count, source, u64(0), degree, ctx), count
-    return GOT(0) + summed_apart(words, weights, row, head + stride, count, stride, source, u64(0), degree, ctx), count
 
 
 @helper
@@ -146,62 +125,6 @@ def send_again(value, source, degree, active_bits, everybody, ctx):
 
 
 @helper
-def apply_again(value, got, degree, in_degree, own, active_bits, told_bits, partials, moved, everybody, ctx):
-    """New values of the vertices that may have another one, or of all: active_bits of those that do, and how many.
-
-    told_bits are cleared. moved: uint8[blocks], those in which values changed.
-    """
-    found, vertices = u64(0), u64(len(value))
-    for block in range(u64(len(moved))):
-        first, last = block * u64(BLOCK), min((block + u64(1)) * u64(BLOCK), vertices)
-        union = u64(0)
-        for index in range(first >> u64(6), (last + u64(63)) >> u64(6)):
-            if not READS_ITSELF:
-                active_bits[index] = u64(0)
-            union |= told_bits[index] | active_bits[index]
-        if not (everybody or union != u64(0) or HAS_TOTALS and (SUMS_ANEW or moved[block] != 0)):
-            continue
-        sums, here = NO_TOTALS, u64(0)
-        for index in range(first >> u64(6), (last + u64(63)) >> u64(6)):
-            base = index << u64(6)
-            due, word, after = told_bits[index] | active_bits[index], u64(0), min(base + u64(64), last)
-            told_bits[index] = u64(0)
-            if everybody:
-                for v in range(base, after):
-                    out, into, before = degree_of(degree, v), in_degree_of(in_degree, v), value[v]
-                    new = apply(i64(v), before, out, into, got[v], own, v, ctx)
-                    value[v] = new
-                    if changed(new, before):
-                        word |= u64(1) << (v & u64(63))
-                    sums = add_totals(sums, i64(v), new, before, out, into, own, v, ctx)
-            elif due == u64(0):
-                if HAS_TOTALS:
-                    for v in range(base, after):
-                        out, into, same = degree_of(degree, v), in_degree_of(in_degree, v), value[v]
-                        sums = add_totals(sums, i64(v), same, same, out, into, own, v, ctx)
-                continue
-            else:
-                for v in range(base, after):
-                    bit = u64(1) << (v & u64(63))
-                    if not HAS_TOTALS and due & bit == u64(0):
-                        continue
-                    out, into, before = degree_of(degree, v), in_degree_of(in_degree, v), value[v]
-                    new = before
-                    if due & bit != u64(0):
-                        new = apply(i64(v), before, out, into, got[v], own, v, ctx)
-                        value[v] = new
-                        if changed(new, before):
-                            word |= bit
-                    sums = add_totals(sums, i64(v), new, before, out, into, own, v, ctx)
-            active_bits[index] = word
-            here += population(word)
-        store_totals(partials, block, sums)
-        moved[block] = here != u64(0)
-        found += here
-    return found
-
-
-@helper
 def add_partials(partials, floats):
     """g.<total> of each column, block by block."""
     for total in range(u64(partials.shape[1])):
@@ -214,14 +137,14 @@ def add_partials(partials, floats):
 @kernel
 def sum_onward_kernel(
     words, weights, rows, first_vertex, last_vertex, small, out_words, out_rows, out_first, out_last, out_small, read,
-    value, source, got, degree, in_degree, own, active_bits, told_bits, partials, moved, applied, state, told,
+    value, source, got, degree, in_degree, own, active_bits, told_bits, partials, no_messages, applied, state, told,
     superstep_at, ints, floats,
 ):  # fmt: skip
     """Supersteps until the program halts, nothing changes, or too much does.
 
     words to small: pages of in-lists, out_words to out_small: of out-lists, or none; read: bool[0]. got: of all
     vertices, what they got in the superstep before. told_bits: all clear, before and after. partials: float64[blocks,
-    totals]. moved: uint8[blocks], as apply_again has it. applied: float64[totals], those that `apply` saw last.
+    totals]. no_messages: message[0]. applied: float64[totals], those that `apply` saw last.
     told: int64[n, 4], (vertices active at its beginning, pages, edges looked at, 0) of each superstep; a last row sums
     up those past n - 1. Returns the edges looked at. state: int64[8]:
     0 supersteps to make at most, then made; 1 vertices and edges to look at in all, about; 2 active vertices, before
@@ -263,9 +186,12 @@ def sum_onward_kernel(
                 edges += more
         for total in range(u64(len(applied))):
             applied[total] = floats[total]
-        found = apply_again(
-            value, got, degree, in_degree, own, active_bits, told_bits, partials, moved, everybody, ctx
-        )  # fmt: skip
+        found, vertices = u64(0), u64(len(value))
+        for block in range((vertices + u64(BLOCK - 1)) // u64(BLOCK)):
+            found += apply_block(
+                block, vertices, value, got, degree, in_degree, own, active_bits, told_bits, active_bits, partials,
+                no_messages, everybody, ctx,
+            )  # fmt: skip
         add_partials(partials, floats)
         at = min(made, i64(len(told)) - i64(1))
         told[at, 0] += i64(active)

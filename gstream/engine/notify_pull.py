@@ -1,0 +1,103 @@
+"""Notify-pull (Garaph 2.1, 4.2): supersteps of SUM in which few vertices change look at few edges.
+
+Active vertices notify their out-neighbours, one bit over out-pages; only notified vertices gather again, over in-pages
+and whole lists, so that a sum has the same bits as in a superstep that pulls all. What the others got is kept.
+
+Of the lists, a share f is told over and a share f is gathered, so it pays where 2 f < 1 (Garaph 4.2). Pages from disk
+that are wanted alone come at 1/k of the rate of a sweep, so there it pays where 2 k f < 1; k is measured
+(gstream.planning.calibration), and f counts pages. How many lists a share of active ones tells is learnt from the last
+time. The first superstep tells, too, where a vertex of value 0 sends 0; a run that goes on from a checkpoint begins
+with a sweep.
+"""
+
+from __future__ import annotations
+
+from gstream.devices.job import Step
+from gstream.engine.demand import Demand
+from gstream.engine.direction import Frontier
+from gstream.engine.run_state import Kept
+from gstream.engine.superstep import Supersteps
+
+MOST = 0.5  # of all vertices active: with more, nobody asks over which pages they would tell
+
+
+class NotifyPull:
+    """Those of one run (gstream.engine.run_state.FastPath)."""
+
+    def __init__(self, run: Supersteps) -> None:
+        self._run, plan = run, run.plan
+        self._out, self._in = plan.table("push"), plan.table("pull")
+        self._spread = 1.0  # share of lists told, of the share that told them, as the last time
+        self._apart = plan.constants.disk / plan.constants.disk_apart if reads_disk(run) else 1.0
+        names = type(run.code.program).totals
+        self._read = [index for index, name in enumerate(names) if ("g", name) in run.code.emitter.reads("apply")]
+        if run.code.sends_zero and run.supersteps == 0:
+            run.kept = Kept.ZERO
+
+    @classmethod
+    def applies(cls, run: Supersteps) -> bool:
+        return run.whole is not None and run.plan.notifies and run.exchange.notifies
+
+    def step(self, frontier: Frontier) -> Frontier | None:
+        """A superstep where few vertices are active. The first of them sums all lists, and keeps what vertices got."""
+        run = self._run
+        telling = self._telling(frontier) if run.pages_ahead == 0 else None
+        if telling is None:
+            return None
+        assert run.whole is not None
+        began = run.open()
+        step, demand = Step("pull", self._in, keep=True), run.whole[1]
+        if run.kept != Kept.NOTHING:
+            demand = self._notify(step, telling)
+        step.everybody = run.kept != Kept.SUMS or self._applies_anew()
+        if step.told or run.kept == Kept.SUMS:
+            slices = run.slices[0][1]
+            run.exchange.queue(lambda device, number: device.state.forget(slices[number], step.told))
+        run.kept, run.applied[:] = Kept.SUMS, run.code.floats[: len(run.applied)]
+        run.nested_loop(step, demand)
+        run.advance()
+        step.direction = "notify-pull" if step.told else "pull"
+        return run.close(step, frontier, *began)
+
+    def cancel(self) -> None:
+        """Nothing is begun."""
+
+    def _telling(self, frontier: Frontier) -> Demand | None:
+        """The out-pages of active vertices, if notify-pull is worth it."""
+        run = self._run
+        if frontier.vertices > MOST * run.plan.graph.vertices:
+            return None
+        telling = Demand.of(self._out, run.chooser.state.lists_of("active", self._out))
+        share = self._share(telling)
+        return telling if self._apart * (share + min(1.0, share * self._spread)) < 1 else None
+
+    def _share(self, demand: Demand) -> float:
+        """f: of all edges, or of all pages where these have to come."""
+        chooser, graph = self._run.chooser, self._run.plan.graph
+        share = float(demand.edges.sum()) / max(1, graph.edges)
+        if chooser.streamed:
+            share = max(share, len(chooser.missing(demand).numbers) / max(1, demand.table.pages))
+        return share
+
+    def _notify(self, step: Step, telling: Demand) -> Demand:
+        """Have active vertices tell; the pages of the lists that `step` gathers again, or all of them."""
+        run = self._run
+        assert run.whole is not None
+        run.join(Step("notify", self._out), telling, run.slices[0][0])
+        run.exchange.share_told()
+        told = Demand.of(self._in, run.chooser.state.lists_of("next", self._in))
+        share = self._share(told)
+        self._spread = share / max(self._share(telling), 1e-9)
+        step.told = share < MOST or self._apart * share < 1
+        whole = not step.told or self._apart * len(told.numbers) >= self._in.pages
+        return run.whole[1] if whole else told
+
+    def _applies_anew(self) -> bool:
+        """Whether what `apply` reads beside its vertex has changed."""
+        code, run = self._run.code, self._run
+        return code.applies_anew or any(code.floats[index] != run.applied[index] for index in self._read)
+
+
+def reads_disk(run: Supersteps) -> bool:
+    """Whether pages come from the store's file in every superstep."""
+    return not all(source.resident for source in run.plan.sources.values())

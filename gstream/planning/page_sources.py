@@ -1,0 +1,77 @@
+"""How host memory holds the pages of a run: whole, or in rings and caches of what is read from disk."""
+
+from __future__ import annotations
+
+from gstream.options.run_options import RunOptions
+from gstream.paging.page_source import SourcePlan
+from gstream.paging.page_table import LEAST_GROUPS, PageTable
+from pagestore.errors import CapError
+
+TOLD_SHARE = 16  # of the host memory that is left for pages, the part of those that changes are told over
+
+
+def plan_sources(
+    tables: dict[str, PageTable], weights: bool, options: RunOptions, counts: tuple[int, int], left: int, cap: int,
+    on_device: dict[str, int],
+) -> dict[str, SourcePlan]:  # fmt: skip
+    """How host memory holds the pages: all of them where they fit in `left` bytes, else a ring and a cache.
+
+    counts: of devices, and of host devices. on_device: slots of each device's own cache, by topology; pages that these
+    keep are not kept here, too. Raises ResourceError, naming the bytes needed, where PageTable.least_bytes do not fit.
+    """
+    plans: dict[str, SourcePlan] = {}
+    (devices, hosts), waiting = counts, sorted(tables.values(), key=lambda table: table.pages)
+    least = [table.least_bytes(weights, *counts) for table in waiting]
+    if sum(least) > left:
+        need = cap - left + sum(least)
+        raise CapError(
+            f"--host-memory {cap} bytes: too little; {need} bytes are needed at least, of which {cap - left} for "
+            "attributes of vertices. Raise --host-memory.",
+            "--host-memory",
+            need,
+        )
+    for index, table in enumerate(waiting):
+        page, whole = table.bytes_of(1, weights), table.whole_bytes(weights, hosts)
+        batch = max(1, min(options.batch_on(devices) // page, table.stretch))
+        if whole + sum(least[index + 1 :]) <= left:
+            plans[table.name] = SourcePlan(True, weights, batch)
+            left -= whole
+            continue
+        budget = left // (len(waiting) - index) // devices
+        groups, policy = options.read_threads + 2, options.cache_policy
+        most = budget // 2 if policy else budget
+        while batch > 1 and groups * batch * page > max(most, LEAST_GROUPS * page):
+            batch //= 2
+        groups = max(LEAST_GROUPS, min(groups, budget // (batch * page)))
+        assert groups * batch * page <= budget, "tables come by size: where all of one has no room, others are as large"
+        skip = on_device.get(table.name, 0) if policy == "pinned" else 0
+        cache = min((budget - groups * batch * page) // page, max(0, table.pages - skip)) if policy else 0
+        plans[table.name] = SourcePlan(False, weights, batch, groups, cache, policy, skip)
+        left -= devices * plans[table.name].bytes_held(table)
+    return plans
+
+
+def bytes_to_tell(
+    table: PageTable, used: dict[str, PageTable], weights: bool, counts: tuple[int, int], left: int
+) -> int:
+    """Of `left` bytes of host memory, those for pages that a run can do without, beside those that are used; 0: none.
+
+    All of them where there is room for all; else a share, and less where the others would not fit.
+    """
+    if table.name in used:
+        return 0
+    whole, hosts = table.whole_bytes(False, counts[1]), counts[1]
+    if whole + sum(other.whole_bytes(weights, hosts) for other in used.values()) <= left:
+        return whole
+    most = min(left // TOLD_SHARE, left - sum(other.least_bytes(weights, *counts) for other in used.values()))
+    return most if most >= table.least_bytes(False, *counts) else 0
+
+
+def bytes_of_pages(
+    sources: dict[str, SourcePlan], tables: dict[str, PageTable], devices: int, hosts: int
+) -> dict[str, int]:
+    """What pages take of host memory, with the work lists of those that stay there."""
+    held = {f"pages ({name})": plan.bytes_held(tables[name]) * (1 if plan.resident else devices)
+            for name, plan in sources.items()}  # fmt: skip
+    lists = sum(hosts * tables[name].host_parts_bytes for name, plan in sources.items() if plan.resident)
+    return held | ({"work lists": lists} if lists else {})
