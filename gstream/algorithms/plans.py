@@ -90,6 +90,7 @@ def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, An
     return {
         "case": planned.case,
         "devices": planned.devices,
+        "devices_spared": planned.spared,
         "directions": planned.directions,
         "chunks": len(planned.chunks),
         "frontier": frontier,

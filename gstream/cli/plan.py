@@ -73,6 +73,8 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("chunks", f"{facts['chunks']} of attributes"),
         ("pages", f"{', '.join(places)}; batches of {facts['batch_pages']}{streams}"),
     ]
+    if facts["devices_spared"]:
+        lines.append(("spared", f"{facts['devices_spared']} device(s): together they would take longer"))
     if facts["cores"] or facts["cores_idle"]:
         idle = f"idle: {facts['cores_idle']}"
         lines.append(("cores", "take pages beside the devices, where that is faster" if facts["cores"] else idle))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices.base import Device
+from gstream.devices.base import Device, Exchange
 from gstream.devices.host.device import HostDevice
 from gstream.devices.host.threads import QUIET, Workers
 from gstream.devices.job import DeviceMemoryError, DevicePlan, HostVertices, Job
@@ -39,7 +39,7 @@ from gstream.paging.source_pool import Sources
 from gstream.paging.vertex_arrays import VertexArrays
 from gstream.planning import calibration
 from gstream.planning.cost_equations import Constants
-from gstream.planning.cost_model import CostModel, what_is_there
+from gstream.planning.cost_model import CostModel, is_faster_alone, what_is_there
 from gstream.planning.memory_fit import graph_of, work_list_bytes
 from gstream.planning.page_sources import plan_sources
 from gstream.planning.plan import Plan, out_of_memory
@@ -67,6 +67,7 @@ class Engine:
         self.graph = graph_of(store, len(self.specs))
         self.devices: list[Device] = found or make_devices(self.specs, self.options)
         self.exchange = make_exchange(self.devices)
+        self._alone = make_exchange(self.devices[:1]) if len(self.devices) > 1 else self.exchange
         self.cores = make_beside(self.devices, self.options) if beside else None
         self._server = ThreadPoolExecutor(1, "cores", *QUIET) if beside else None
         self.graph = replace(self.graph, apart=self.exchange.apart)
@@ -97,6 +98,7 @@ class Engine:
         self._costs.close()
         self._readers.shutdown()
         self.exchange.close()
+        self._alone.close()
         if "workers" in vars(self):
             self.workers.close()
         self.sources.clear()
@@ -106,6 +108,10 @@ class Engine:
             self.cores.close()
         for device in self.devices:
             device.close()
+
+    def exchange_of(self, plan: Plan) -> Exchange:
+        """How the devices of a plan agree."""
+        return self._alone if plan.spared else self.exchange
 
     def serve(self, call: Callable[[], Any]) -> Future[Any]:
         """Call in the thread that works for cores beside other devices."""
@@ -153,14 +159,23 @@ class Engine:
     def plan(self, program: Any, code: Any = None) -> Plan:
         """What running `program` will hold and move. Raises UsageError or ResourceError where it can't be run."""
         code = code or self.compile(program)
+        plan = self._plan_on(self.exchange, program, code)
+        if plan.copies and plan.devices > 1:
+            alone = self._plan_on(self._alone, program, code)
+            if is_faster_alone(alone, plan):
+                return replace(alone, spared=plan.devices - 1)
+        return plan
+
+    def _plan_on(self, exchange: Exchange, program: Any, code: Any) -> Plan:
+        """The plan of a program for the devices of an exchange: all, or the first one."""
         options = replace(self.options, direction="auto", chunk_vertices=None) if self.any_way else self.options
         graph = self.graph.turn() if type(program).backward else self.graph
         beside = self._known[code.uses_edge], self.beside_bytes, self.later_bytes
-        rooms = zip(self.devices, self._device_memories(), strict=True)
+        rooms = zip(exchange.devices, self._device_memories(), strict=False)
         places = [Place(not device.in_place, *([] if room is None else [room])) for device, room in rooms]
-        where = places, self.exchange.partition, self.host_memory
+        where = places, exchange.partition, self.host_memory
         plan = make_plan(code, graph, options, *where, Constants(), *beside, cores=self.cores is not None)
-        plan = what_is_there(plan, plan.tables, self.sources, self.devices)
+        plan = what_is_there(plan, plan.tables, self.sources, exchange.devices)
         cores = None if plan.cores is None else self._costs.core_constants
         return replace(plan, constants=self._measured(plan), core_constants=cores)
 
@@ -219,7 +234,7 @@ class Engine:
             with ExitStack() as undo:  # before pages go: copies may be queued that read them
                 for array in values.values():
                     undo.callback(self.devices[0].pin(array))
-                for device, job in zip(self.devices, jobs, strict=True):
+                for device, job in zip(self.devices, jobs, strict=False):  # of one device, where others are spared
                     undo.callback(device.detach)
                     device.attach(job)
                 if self.cores is not None and plan.cores is not None:
@@ -371,6 +386,7 @@ class Engine:
     def _fill_stats(self, stats: RunStats, plan: Plan, supersteps: int) -> None:
         """Counted figures, and the planner's beside them."""
         self.add_counts(stats)
+        stats.devices = plan.devices
         stats.case, stats.chunks = plan.case, len(plan.chunks)
         stats.on_device_bytes = sum(plan.device_bytes.values())
         stats.predicted_bytes = plan.sweep_bytes(supersteps)

@@ -42,11 +42,13 @@ class Kept(Enum):
 class Parts(Protocol):
     """What a run takes of the engine: how devices agree, where pages come from, and whom to tell."""
 
-    exchange: Exchange
     cores: BesideDevice | None
     sources: Sources
     options: RunOptions
     turn: Turn
+
+    def exchange_of(self, plan: Plan) -> Exchange:
+        """How the devices of a plan agree."""
 
     def serve(self, call: Callable[[], Any]) -> Future[Any]:
         """Call in the thread that works for the cores."""
@@ -73,7 +75,8 @@ class RunState:
         watch: Watch | None = None, keeper: Keeper | None = None,
     ) -> None:  # fmt: skip
         self.engine, self.code, self.plan, self.host = engine, code, plan, host
-        self.exchange, self.devices, self.sources = engine.exchange, engine.exchange.devices, engine.sources
+        self.exchange, self.sources = engine.exchange_of(plan), engine.sources
+        self.devices = self.exchange.devices
         self.asked, self.limit = asked, asked.most_supersteps(limit)
         self.watch, self.keeper, self.trace = watch, keeper, engine.options.trace
         zero_copy = engine.options.zero_copy and self.devices[0].zero_copy

@@ -14,10 +14,13 @@ from gstream.devices.host.threads import Workers
 from gstream.paging.page_table import PageTable
 from gstream.paging.source_pool import Sources
 from gstream.planning import calibration
-from gstream.planning.cost_equations import Constants, superstep_seconds
+from gstream.planning.cost_equations import Constants, GpuConstants, superstep_seconds
 from gstream.planning.plan import Plan
 from gstream.telemetry.stats import RunStats, StepStats
 
+SEARCHED = 1 / 30  # of all edges, that BFS looks at (measured on RMAT 24: fewer)
+MEETINGS = 10  # supersteps that a program with a frontier is taken to make
+MEET_S = 0.15e-3  # that several GPUs take to meet beside what they move (measured: PageRank in memory, two H200)
 HOST_EDGES = 1 << 21  # supersteps of so many edges say how fast kernels are: 3 ms of two cores,
 GPU_EDGES = 1 << 26  # 1 ms of a GPU, each: below that it is the calls that take the time
 MERGE_BYTES = 64 << 20  # of WA, from which on merges say how fast GPUs reach each other
@@ -35,6 +38,21 @@ def what_is_there(plan: Plan, tables: dict[str, PageTable], sources: Sources, de
         in_host_cache={name: sources.cached(tables[name], source) for name, source in plan.sources.items()},
         on_devices={name: [held.get(name, none) for held in on_devices] for name in plan.sources},
     )
+
+
+def is_faster_alone(alone: Plan, together: Plan) -> bool:
+    """Whether one GPU that holds all pages takes less time for a program than several: they meet in every superstep.
+
+    A search with `done` looks at few edges (SEARCHED), in supersteps that are too short to repay that.
+    """
+    if alone.case != 1 or not isinstance(together.constants, GpuConstants):
+        return False
+    constants, way = together.constants, together.directions[-1]
+    searched = together.graph.edges * (SEARCHED if together.device.open_bits else 1.0)
+    meetings = 1 if together.sweep else MEETINGS
+    merged = constants.sync_seconds(together.merged_bytes, together.devices) + MEET_S
+    both = constants.kernel_seconds(searched, way, together.devices) + meetings * merged
+    return constants.kernel_seconds(searched, way, 1) < both
 
 
 class CostModel:

@@ -35,6 +35,7 @@ class Plan:
     devices, where they may take pages; core_constants: how fast they are. idle: why cores that are there don't.
     notifies: a superstep of SUM may sum again the lists of those vertices alone that active ones tell over the
     out-pages, which have a source, too (gstream.engine.notify_pull).
+    spared: devices that were asked for, and would make it slower.
     """
 
     case: int
@@ -59,6 +60,7 @@ class Plan:
     core_constants: Constants | None = None
     idle: str = ""
     notifies: bool = False
+    spared: int = 0
     unread: dict[str, int] = field(default_factory=dict)
     in_host_cache: dict[str, int] = field(default_factory=dict)
     on_devices: dict[str, list[np.ndarray]] = field(default_factory=dict)

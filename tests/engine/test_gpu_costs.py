@@ -11,6 +11,7 @@ from engine_graphs import make_store, skewed_edges
 from standin_gpu import StandInGpu
 
 from gstream.devices.gpu import probe as gpuprobe
+from gstream.engine import engine as engine_module
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions
 from gstream.planning import calibration as measure
@@ -98,6 +99,7 @@ def store(tmp_path_factory):
 def engine_of(store, folder, monkeypatch, devices=1, **options):
     """An engine of fake devices that are taken for GPUs by its cost model."""
     monkeypatch.setattr(predict, "GPU_EDGES", 1000)
+    monkeypatch.setattr(engine_module, "is_faster_alone", lambda alone, together: False)
     engine = Engine(store, RunOptions(devices=[f"fake:1:{devices}"], **options))
     gpus = [StandInGpu(number, reached=tuple(range(devices))) for number in range(devices)]
     for device, gpu in zip(engine.devices, gpus, strict=True):
