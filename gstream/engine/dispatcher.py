@@ -99,8 +99,9 @@ class Dispatcher:
     # Equation (3)
 
     def begin(self, step: Step, demand: Demand, in_place: np.ndarray) -> None:
-        """A superstep begins: whether the cores take part."""
-        self.joined = len(demand.numbers) > 0 and (self._fixed or self._pays(step, demand, in_place))
+        """A superstep begins: whether the cores take part. Devices keep what was got in steps that sum few lists again."""
+        may = len(demand.numbers) > 0 and not step.keep
+        self.joined = may and (self._fixed or self._pays(step, demand, in_place))
 
     def _pays(self, step: Step, demand: Demand, in_place: np.ndarray) -> bool:
         source = self._run.sources.by_name[demand.table.name][0]

@@ -87,7 +87,7 @@ class Supersteps(RunState):
     def join(self, step: Step, demand: Demand, chunk: Range, in_place: np.ndarray = NO_PAGES) -> None:
         """Lines 13 to 27: pages to their owners, side by side, or to whoever is free."""
         again = self.whole is not None and not self.last and len(demand.numbers) == step.table.pages
-        if self.dispatcher is not None and self.dispatcher.joined:
+        if self.dispatcher is not None and self.dispatcher.joined and step.direction != "notify":
             self.dispatcher.join(step, demand, in_place, again, chunk)
             return
         self.exchange.begin(step)
