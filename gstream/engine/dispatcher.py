@@ -20,12 +20,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gstream.devices.base import Device, Feeding
-from gstream.devices.host.beside import BesideDevice
+from gstream.devices.host.beside import BesideDevice, needed_bytes
 from gstream.devices.job import Range, Step
 from gstream.engine.demand import Demand
 from gstream.engine.run_state import RunState
@@ -33,9 +34,10 @@ from gstream.paging.ownership import cut_batches
 from gstream.paging.page_source import PageSource, nothing
 from gstream.paging.page_table import NO_PAGES, PageTable
 
-IN_FLIGHT = 4  # batches that a device may have queued before it takes the next: a millisecond of its link
-LEAST_PAGES = 2  # that the cores take at once: waking their threads takes as long as a tenth of it
-MOST_PAGES = 64
+IN_FLIGHT = 3  # batches that a device may have queued before it takes the next: a millisecond of its link,
+QUEUED = 4  # or a fourth of those that are left, so that threads which wake up don't keep it waiting
+AT_ONCE = 0.75  # of their share of what is left, that the cores take; waking their threads delays the other thread, too
+LEAST_PAGES = 8  # worth it
 WORTH = 0.97  # of the time without the cores: what it must fall to
 WEIGHT = 0.5  # of the last superstep in a measured rate
 PATIENCE = 2  # supersteps in a row that the cores made longer, before they are left out
@@ -50,6 +52,10 @@ class Stretches:
         self._cut = 0  # pages of the lowest batch that are taken
         self.left = sum(map(len, self.batches))
         self._lock = threading.Lock()
+
+    @property
+    def batches_left(self) -> int:
+        return self._high - self._low
 
     def take_last(self) -> np.ndarray:
         """The last batch, or what is left of it; int64[0]: all are taken."""
@@ -81,6 +87,25 @@ class Stretches:
             self._low, self.left = self._high, 0
 
 
+@dataclass
+class Learnt:
+    """Of a program's steps over a topology: pages a second of the devices, and of the cores; supersteps in a row that
+    the cores made longer."""
+
+    devices: float
+    cores: float
+    worse: int = 0
+    measured: bool = False
+
+    def measure(self, devices: tuple[int, float], cores: tuple[int, float]) -> None:
+        """Pages and seconds of both in a superstep."""
+        for name, (pages, seconds) in (("devices", devices), ("cores", cores)):
+            if pages and seconds > 0:
+                last, rate = getattr(self, name), pages / seconds
+                setattr(self, name, (1 - WEIGHT) * last + WEIGHT * rate if self.measured else rate)
+        self.measured = True
+
+
 class Dispatcher:
     """Shares out the pages of one run's supersteps; `serve` runs a call in a thread of its own.
 
@@ -91,53 +116,53 @@ class Dispatcher:
         self._run, self._cores, self._serve = run, cores, serve
         self.joined = False
         self._fixed = run.engine.options.dispatch == "fixed"
-        self._device_rate: dict[str, float] = {}  # pages a second, by direction
-        self._core_rate: dict[str, float] = {}
-        self._worse = 0
         self._told = 0, 0.0  # pages that the cores have taken, seconds they took
+        self._fed = 0.0  # when the devices had finished theirs
 
     # Equation (3)
 
     def begin(self, step: Step, demand: Demand, in_place: np.ndarray) -> None:
-        """A superstep begins: whether the cores take part. Devices keep what was got in steps that sum few lists again."""
+        """A superstep begins: whether the cores take part. They leave steps that keep sums to the devices."""
         may = len(demand.numbers) > 0 and not step.keep
         self.joined = may and (self._fixed or self._pays(step, demand, in_place))
 
     def _pays(self, step: Step, demand: Demand, in_place: np.ndarray) -> bool:
         source = self._run.sources.by_name[demand.table.name][0]
-        if not source.plan.resident or source.unread or self._worse >= PATIENCE:
+        few = IN_FLIGHT * source.plan.batch_pages
+        if len(demand.numbers) - len(in_place) <= few or not source.plan.resident or source.unread:
             return False
+        learnt = self._learnt(step, demand.table)
         missing = self._run.chooser.missing(demand).numbers
         pages = len(missing) - len(in_place)
-        if pages <= IN_FLIGHT * source.plan.batch_pages:
+        if pages <= few or learnt.worse >= PATIENCE:
             return False
-        devices, cores = self.rates(step, demand.table)
+        devices, cores = learnt.devices, learnt.cores
         out, back = self._exchange_seconds(step, missing[: int(pages * cores / (devices + cores)) + 1], demand.table)
         both = (pages + cores * out) / (devices + cores) + back
-        return both < WORTH * pages / devices
+        return both < WORTH * self._alone(step, demand.table, pages)
 
-    def rates(self, step: Step, table: PageTable) -> tuple[float, float]:
-        """Pages a second of all devices' links, and of the cores: measured, or as the plan's constants say."""
-        devices, cores = self._run.plan.page_rates(table, step.direction)
-        return self._device_rate.get(step.direction, devices), self._core_rate.get(step.direction, cores)
+    def _learnt(self, step: Step, table: PageTable) -> Learnt:
+        """Rates of earlier supersteps and runs, or as the plan's constants say."""
+        key = type(self._run.code.program), table.name, step.direction
+        if key not in self._cores.learnt:
+            self._cores.learnt[key] = Learnt(*self._run.plan.page_rates(table, step.direction))
+        known: Learnt = self._cores.learnt[key]
+        return known
+
+    def _alone(self, step: Step, table: PageTable, pages: int) -> float:
+        """Seconds that the devices take for so many pages without the cores."""
+        return pages / self._run.plan.page_rates(table, step.direction)[0]
 
     def _exchange_seconds(self, step: Step, pages: np.ndarray, table: PageTable) -> tuple[float, float]:
         """Times of handing attributes to the cores, and of taking in what they got from pages (int64[n])."""
-        plan, code, state = self._run.plan, self._run.code, self._cores.state
-        out = sum(getattr(state, name).nbytes for name in state.needed(step))
+        plan, code = self._run.plan, self._run.code
+        assert plan.cores is not None
+        out = needed_bytes(code, plan.cores, step, plan.graph.vertices)
         vertices = plan.device.chunk
         if step.direction == "pull":
             vertices = int(table.last_vertex[pages].max()) - int(table.first_vertex[pages].min())
         size = (code.value_dtype if code.in_place else code.got_dtype).itemsize
         return out / plan.constants.c1, vertices * size / plan.constants.c1
-
-    def _measure(self, way: str, pages: int, seconds: float) -> None:
-        """Learn from a superstep in which devices were given so many pages."""
-        taken, busy = self._told
-        for rates, count, time_taken in ((self._device_rate, pages, seconds), (self._core_rate, taken, busy)):
-            if count and time_taken > 0:
-                rate = count / time_taken
-                rates[way] = rate if way not in rates else (1 - WEIGHT) * rates[way] + WEIGHT * rate
 
     # Pages
 
@@ -171,13 +196,21 @@ class Dispatcher:
         pools, pages = (pools, 0) if self._fixed else (waiting, sum(one.left for one in waiting))
         self._side_by_side(self._work(step, there, pools, sources[-1], chunk), feedings, pools)
         if pages:
-            self._measure(step.direction, pages - self._told[0], time.perf_counter() - began)
+            self._compare(step, table, pages, began)
+
+    def _compare(self, step: Step, table: PageTable, pages: int, began: float) -> None:
+        """Learn from a superstep in which so many pages were shared out."""
+        learnt = self._learnt(step, table)
+        learnt.measure((pages - self._told[0], self._fed - began), self._told)
+        longer = time.perf_counter() - began > self._alone(step, table, pages)
+        learnt.worse = learnt.worse + 1 if longer else 0
 
     def _side_by_side(self, work: Feeding, feedings: list[Feeding], pools: list[Stretches]) -> None:
         """The cores work in another thread while this one feeds the devices."""
         future = self._serve(lambda: deque(work, maxlen=0))
         try:
             self._run.exchange.feed(feedings)
+            self._fed = time.perf_counter()
         except BaseException:
             for pool in pools:
                 pool.close()
@@ -214,13 +247,13 @@ class Dispatcher:
         self._told = taken, time.perf_counter() - began
 
     def _next(self, step: Step, pools: list[Stretches]) -> np.ndarray:
-        """Half of the cores' share of what is left: less and less, so that all are through at once."""
+        """Most of the cores' share of what is left: less and less, so that all are through at once."""
         pool = max(pools, key=lambda pool: pool.left)
         if self._fixed:
             return pool.take_first(pool.left)
-        devices, cores = self.rates(step, self._cores.step.table)
-        fair = sum(pool.left for pool in pools) * cores / (devices + cores)
-        return pool.take_first(int(min(MOST_PAGES, max(LEAST_PAGES, fair / 2))))
+        learnt = self._learnt(step, self._cores.step.table)
+        fair = sum(pool.left for pool in pools) * learnt.cores / (learnt.devices + learnt.cores)
+        return pool.take_first(max(LEAST_PAGES, int(AT_ONCE * fair))) if fair >= LEAST_PAGES else NO_PAGES
 
     def _load(self, step: Step, chunk: Range) -> None:
         """Attributes that lie in host memory, where they come to devices by chunks."""
@@ -237,7 +270,7 @@ class Dispatcher:
         """A device's part of the pages. again: the first of them are copied for the next superstep."""
         weights = self._run.plan.weights
         while True:
-            while device.behind >= IN_FLIGHT:
+            while device.behind >= max(IN_FLIGHT, waiting.batches_left // QUEUED):
                 device.wait_for_room()
             if len(numbers := waiting.take_last()) == 0:
                 break

@@ -7,14 +7,17 @@ cores costs nothing.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from gstream.devices.attributes import message_dtype
 from gstream.devices.host.device import HostDevice
 from gstream.devices.host.vertex_state import Launch, VertexState
-from gstream.devices.job import Job, Range, Step
+from gstream.devices.job import DevicePlan, Job, Range, Step
+from gstream.hostcode.parts import make_parts
 from gstream.paging.page_source import Batch, nothing
 from gstream.telemetry.trace import Trace
 from pagestore.io import aligned_empty, large_empty
@@ -97,15 +100,50 @@ class BesideState(VertexState):
 
     def needed(self, step: Step) -> tuple[str, ...]:
         """The arrays that kernels of a step read, and that the other devices have."""
-        pull, idempotent = step.direction == "pull", self.code.idempotent
-        names = ["active"] if idempotent else []
-        if pull and self.plan.open_bits:
-            names.append("remain" if step.remain else "open")
-        if self.plan.resident:
-            message = pull and self.plan.message
-            names += ["source"] if message else []
-            names += ["value"] if self.code.in_place or not message else []
-        return tuple(names)
+        return needed(self.code, self.plan, step)
+
+
+def needed(code: Any, plan: DevicePlan, step: Step) -> tuple[str, ...]:
+    """Of a job's BesideState, the arrays that kernels of a step read, and that the other devices have."""
+    pull = step.direction == "pull"
+    names = ["active"] if code.idempotent else []
+    if pull and plan.open_bits:
+        names.append("remain" if step.remain else "open")
+    if plan.resident:
+        message = pull and plan.message
+        names += ["source"] if message else []
+        names += ["value"] if code.in_place or not message else []
+    return tuple(names)
+
+
+def needed_bytes(code: Any, plan: DevicePlan, step: Step, vertices: int) -> int:
+    """Bytes of these arrays, about."""
+    names = needed(code, plan, step)
+    sent = min(vertices, plan.senders) * message_dtype(code).itemsize if "source" in names else 0
+    values = vertices * code.value_dtype.itemsize if "value" in names else 0
+    return sent + values + len(set(names) - {"source", "value"}) * vertices // 8
+
+
+class PageParts:
+    """Work lists of pages that lie in memory whole, each made once: finding parts takes a tenth of a pull."""
+
+    def __init__(self, pages: np.ndarray) -> None:
+        self._pages = weakref.ref(pages)
+        self._parts: list[np.ndarray | None] = [None] * len(pages)
+        self.nbytes = 0
+
+    def serve(self, pages: np.ndarray) -> bool:
+        return self._pages() is pages
+
+    def of(self, words: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """int64[m, 3] of the pages `rows` (int64[n], ascending) of `words`."""
+        new = np.array([row for row in rows.tolist() if self._parts[row] is None], np.int64)
+        if len(new):
+            made = make_parts(words, new)
+            self.nbytes += made.nbytes
+            for row, parts in zip(new.tolist(), np.split(made, np.searchsorted(made[:, 0], new[1:])), strict=True):
+                self._parts[row] = parts
+        return np.concatenate([self._parts[row] for row in rows.tolist()])
 
 
 class BesideDevice(HostDevice):
@@ -114,19 +152,25 @@ class BesideDevice(HostDevice):
     def __init__(self, threads: int, pin: Pin | None, trace: Trace | None = None) -> None:
         super().__init__("cores", threads, trace)
         self._kept = KeptArrays(pin)
+        self._job: Job | None = None
+        self._page_parts: dict[str, PageParts] = {}
+        self.learnt: dict[Any, Any] = {}  # rates of both sides, from run to run (gstream.engine.dispatcher)
 
     @property
     def state(self) -> BesideState:
-        assert isinstance(self._state, BesideState), "no job is attached"
+        """Made when the cores first take part in a run."""
+        if self._state is None:
+            assert self._job is not None, "no job is attached"
+            self._state = BesideState(self._job, self._workers.run, self._kept)
+        assert isinstance(self._state, BesideState)
         return self._state
 
     @property
     def memory_bytes(self) -> int:
-        parts = super().memory_bytes - (self._state.memory_bytes if self._state else 0)
-        return parts + self._kept.memory_bytes
+        return self._kept.memory_bytes + sum(parts.nbytes for parts in self._page_parts.values())
 
     def attach(self, job: Job) -> None:
-        self._state = BesideState(job, self._workers.run, self._kept)
+        self._job = job
 
     def begin(self, step: Step) -> None:
         """Nobody reads what was got before any more."""
@@ -138,10 +182,12 @@ class BesideDevice(HostDevice):
         if self._state is not None:
             self.state.clear()
         super().detach()
+        self._job = None
 
     def release(self) -> None:
         """After an error: arrays may be in any state."""
         self._kept.keep(set())
+        self._page_parts.clear()
 
     def close(self) -> None:
         super().close()
@@ -161,6 +207,14 @@ class BesideDevice(HostDevice):
         if low < high:
             state.touch((low, high))
         super().submit(batch)
+
+    def _parts(self, words: np.ndarray, batch: Batch) -> np.ndarray:
+        if batch.rows is not batch.numbers:  # of a ring
+            return super()._parts(words, batch)
+        known = self._page_parts.get(batch.table.name)
+        if known is None or not known.serve(batch.pages):
+            known = self._page_parts[batch.table.name] = PageParts(batch.pages)
+        return known.of(words, batch.rows)
 
     def finish(self, step: Step) -> None:
         """Add up what long lists came to."""
