@@ -127,7 +127,7 @@ def direct_read_rate(path: Path, first: int, size: int, threads: int, passes: in
 
 def disk_rate(path: Path, topology: Any, most_bytes: int = 1 << 62) -> float:
     """Best rate, in bytes a second, at which threads read the pages of `path`, the first `most_bytes` of them."""
-    first, size = topology.pages_offset, min(topology.pages * topology.layout.page_bytes, most_bytes)
+    first, size = topology.pages_offsets[0], min(topology.pages * topology.layout.page_bytes, most_bytes)
     passes = max(1, LEAST_READ // size)
     return max(direct_read_rate(path, first, size, threads, passes) for threads in DISK_THREADS)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import fields
@@ -36,14 +36,18 @@ OWN_OF_PROCESS = {"progress", "stop", "trace"}  # options that another process h
 
 
 @in_python()
-def open_graph(path: str | os.PathLike, **options: Any) -> Graph:
+def open_graph(
+    path: str | os.PathLike, *, stripe: str | os.PathLike | Sequence[str | os.PathLike] = (), **options: Any
+) -> Graph:
     """Open the store at `path`. options: RunOptions by name, defaults of every run (host_memory="1GiB", threads=4).
 
-    Raises StoreError when it is no store, cut or damaged, UsageError on unknown options and on what is no path.
+    stripe: folders with the other files of a striped store; those below the store's own folder are found without it.
+    Raises StoreError when it is no store, cut or damaged, or lacks a stripe, UsageError on unknown options and on what
+    is no path.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise UsageError(f'{path!r}: is no path of a store. Pass one, as gstream.open("web.gs").')
-    return Graph(path, **options)
+    return Graph(path, stripe, **options)
 
 
 class Graph(Methods, Views):
@@ -59,10 +63,14 @@ class Graph(Methods, Views):
     where another store is there since.
     """
 
-    def __init__(self, path: str | os.PathLike | Store, **options: Any) -> None:
+    def __init__(
+        self, path: str | os.PathLike | Store, stripe: str | os.PathLike | Sequence[str | os.PathLike] = (),
+        **options: Any,
+    ) -> None:  # fmt: skip
         self._defaults = options
         self._options(options)
-        self._store = path if isinstance(path, Store) else open_store(path)
+        folders = [stripe] if isinstance(stripe, str | os.PathLike) else stripe
+        self._store = path if isinstance(path, Store) else open_store(path, folders)
         self.conversion: dict[str, Any] = {}
         self._turn = Turn(self._store.path)
         self._taken = _Taken(self._store)
@@ -105,7 +113,7 @@ class Graph(Methods, Views):
             )
         options = {name: value for name, value in self._defaults.items() if name not in OWN_OF_PROCESS}
         kept = self._store if not self._store.file.has_name else self._store.file
-        return _open_again, (kept, options)
+        return _open_again, (kept, self._store.folders, options)
 
     @property
     def store(self) -> Store:
@@ -249,12 +257,12 @@ class _Taken:
             never_free(engine)
 
 
-def _open_again(kept: Store | StoreFile, options: dict[str, Any]) -> Graph:
+def _open_again(kept: Store | StoreFile, folders: tuple[str, ...], options: dict[str, Any]) -> Graph:
     """A graph that was pickled or copied. Raises StoreError where its store is not there any more."""
     if isinstance(kept, Store):  # in memory
         return Graph(kept, **options)
     kept.opened()
-    return Graph(kept.place, **options)
+    return Graph(kept.place, folders, **options)
 
 
 def _check_names(given: Iterable[str], own: Iterable[str], which: str) -> None:

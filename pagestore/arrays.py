@@ -18,6 +18,7 @@ from pagestore.hdf5 import Extent, StoreFile
 from pagestore.io import read_into
 from pagestore.layout import DIRECTORY, HEAD_NEIGHBOURS, PageLayout
 from pagestore.meta import META_BYTES, REBUILD, Meta, scrub_first
+from pagestore.stripes import page_datasets
 
 BLOCK_BYTES = 1 << 20
 CACHED_BLOCKS = 8  # checked blocks that an array keeps: a binary search returns to the first few
@@ -38,16 +39,12 @@ def degree_dtype(max_degree: int) -> np.dtype:
 
 
 def datasets_of(meta: Meta, pages: dict[str, int], head_rows: dict[str, int], names_bytes: int) -> dict[str, tuple]:
-    """All datasets of a store: name -> (dtype, shape). `pages`, `head_rows`: how many each topology has."""
+    """All datasets of a store's main file: name -> (dtype, shape). `pages`, `head_rows`: how many each topology has."""
     layout = PageLayout(meta.page_bytes, meta.id_bytes)
     sets: dict[str, tuple] = {}
-    paged: dict[str, tuple] = {}
+    paged = {} if meta.stripes else page_datasets(meta, pages)
     for topology in meta.topologies:
         base = f"topology/{topology}"
-        paged[f"{base}/pages"] = (np.dtype("u1"), (pages[topology], layout.page_bytes))
-        if meta.weight_dtype is not None:
-            width = layout.weight_page_bytes(np.dtype(meta.weight_dtype).itemsize)
-            paged[f"{base}/weights"] = (np.dtype("u1"), (pages[topology], width))
         sets[f"{base}/directory"] = (DIRECTORY, (pages[topology],))
         if meta.heads:
             sets[f"{base}/heads"] = (layout.id_dtype, (head_rows[topology], HEAD_NEIGHBOURS))

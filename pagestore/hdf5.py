@@ -46,18 +46,21 @@ class StoreFile:
 
     has_name = True
 
-    def __init__(self, path: str, file: Descriptor, meta_offset: int) -> None:
+    def __init__(self, path: str, file: Descriptor) -> None:
         self.path = path
         try:
             self.place = os.path.abspath(path)  # whatever folder the process, or another one, works in later
         except OSError:  # the folder it works in is gone
             self.place = path
         self._file: Descriptor | None = file
-        self._meta_offset = meta_offset
-        self.seal = b""  # how the store's description begins
+        self._seal, self._seal_offset = b"", 0
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_file": None}
+
+    def seal_at(self, offset: int, seal: bytes) -> None:
+        """Tell the file by what is at a byte: how its description begins, with the CRC."""
+        self._seal_offset, self._seal = offset, seal
 
     def opened(self) -> Descriptor:
         """The file, opened again if it was let go. Raises StoreError where it is gone, or another store is there."""
@@ -76,12 +79,12 @@ class StoreFile:
     def _again(self) -> Descriptor:
         try:
             file = Descriptor(os.open(self.place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))  # a FIFO would wait
-            seal = os.pread(file.fileno(), len(self.seal), self._meta_offset)
+            seal = os.pread(file.fileno(), len(self._seal), self._seal_offset)
         except OSError as error:
             raise StoreError(
                 f"{self.path}: the graph was closed, and its store can't be opened again ({error.strerror}). {REMEDY}"
             ) from error
-        if seal != self.seal:
+        if seal != self._seal:
             raise StoreError(f"{self.path}: the graph was closed, and another store is there since. {REMEDY}")
         return file
 

@@ -27,6 +27,8 @@ def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "path": store.path,
         "file_bytes": store.file_bytes,
+        "stripes": [{"path": stripe.file.path, "bytes": stripe.nbytes} for stripe in store.stripes],
+        "stripe_pages": meta.stripe_pages,
         "format": FORMAT,
         "version": meta.version,
         "uuid": meta.uuid,
@@ -156,7 +158,7 @@ def _topology_facts(store: Store, topology: Topology) -> dict[str, Any]:
         "fill": used / pages_bytes if pages_bytes else 1.0,
         "padding_bytes": padding,
         "padding": padding / used if used else 0.0,  # the extra memory of the Edge-Vertex paper, section 5.6
-        "weights_bytes": extents[f"{base}/weights"].nbytes if f"{base}/weights" in extents else 0,
+        "weights_bytes": topology.pages * topology.weight_page_bytes,
         "heads_bytes": extents[f"{base}/heads"].nbytes if f"{base}/heads" in extents else 0,
         "directory_bytes": extents[f"{base}/directory"].nbytes,
         "group_sizes": {str(size): int(count) for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)},

@@ -10,6 +10,7 @@ time to convert and open; by way of a file 22 ms, and what its disk takes to syn
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -26,6 +27,7 @@ from pagestore.inputs.base import NumberedSource
 from pagestore.io import DIRECT_ALIGN, drain, fill
 from pagestore.layout import DEFAULT_PAGE_BYTES, MIN_PAGE_BYTES
 from pagestore.meta import Meta
+from pagestore.partialfile import PartialFile
 from pagestore.planning import PagePlan
 from pagestore.store import Store
 from pagestore.writer import StoreWriter
@@ -41,7 +43,7 @@ class MemoryFile(StoreFile):
     has_name = False
 
     def __init__(self, path: str, nbytes: int) -> None:
-        super().__init__(path, Descriptor(os.memfd_create("gstream", os.MFD_CLOEXEC)), 0)
+        super().__init__(path, Descriptor(os.memfd_create("gstream", os.MFD_CLOEXEC)))
         self.place = path
         os.ftruncate(self.opened().fileno(), nbytes)
 
@@ -52,40 +54,50 @@ class MemoryFile(StoreFile):
         fd = self.opened().fileno()
         data = np.empty(os.fstat(fd).st_size, np.uint8)
         fill(fd, 0, data)
-        return {"path": self.path, "seal": self.seal, "data": data}
+        return {"path": self.path, "seal": (self._seal_offset, self._seal), "data": data}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         MemoryFile.__init__(self, state["path"], state["data"].nbytes)
-        self.seal = state["seal"]
+        self.seal_at(*state["seal"])
         drain(self.opened().fileno(), 0, state["data"])
 
     def _again(self) -> Descriptor:
         raise StoreError(f"{self.path}: the graph was closed, and there is no file of it. Make it again.")
 
 
-class MemoryWriter(StoreWriter):
-    """Writes a store to a MemoryFile, which `store` opens."""
+class _MemoryPart(PartialFile):
+    """A MemoryFile with room for all datasets, one behind the other."""
 
-    def _begin(self) -> tuple[int, dict[str, Extent]]:
+    def __init__(self, path: str, datasets: dict[str, tuple]) -> None:
         extents, end = {}, 0
-        for name, (dtype, shape) in self.datasets.items():
+        for name, (dtype, shape) in datasets.items():
             extents[name] = Extent(end, dtype, shape)
             end += -(-prod(shape) * dtype.itemsize // DIRECT_ALIGN) * DIRECT_ALIGN
-        self.file = MemoryFile(self.path, end)
-        return self.file.opened().fileno(), extents
+        self.path = self.partial = path
+        self.extents, self.published, self.file = extents, False, MemoryFile(path, end)
+        self._fd = self.file.opened().fileno()
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
         """It has no name to take."""
 
     def close(self) -> None:
         """The file lasts as long as the store."""
 
-    def abort(self) -> None:
+    def abort(self, withdraw: bool = False) -> None:
         """The same."""
+
+
+class MemoryWriter(StoreWriter):
+    """Writes a store to a MemoryFile, which `store` opens."""
+
+    main: _MemoryPart
+
+    def make_file(self, path: str, datasets: dict[str, tuple], attributes: dict[str, Any]) -> PartialFile:
+        return _MemoryPart(path, datasets)
 
     def store(self) -> Store:
         """The store, once `finish` was called."""
-        return Store(self.path, self.file, self._extents)
+        return Store(self.path, file=self.main.file, extents=self.main.extents)
 
 
 class _NoFolder(WorkFolder):
@@ -115,11 +127,11 @@ class _InMemory(Conversion):
         self.writer = MemoryWriter(str(self.path), meta, plans, names_bytes)
         return self.writer
 
-    def check_space(self, store_size: int, work_size: int, kept: int) -> None:
+    def check_space(self, sizes: Mapping[Path, int], work_size: int, kept: int) -> None:
         """There is always room."""
 
     def written_bytes(self) -> int:
-        return os.fstat(self.writer.file.opened().fileno()).st_size
+        return os.fstat(self.writer.main.file.opened().fileno()).st_size
 
 
 def convert_in_memory(
@@ -136,7 +148,7 @@ def convert_in_memory(
     if page_bytes == DEFAULT_PAGE_BYTES:
         words = 4 * source.edge_count // PAGES
         page_bytes = min(max(1 << max(words - 1, 1).bit_length(), MIN_PAGE_BYTES), DEFAULT_PAGE_BYTES)
-    options = replace(options, page_bytes=page_bytes, threads=1, workdir=None, resume=False, replace=True)
+    options = replace(options, page_bytes=page_bytes, threads=1, workdir=None, resume=False, replace=True, stripe=())
     with np.errstate(all="ignore"):  # as pagestore.convert.pipeline
         job = _InMemory(source, Path(name), options, progress)
         report = job.run()

@@ -2,9 +2,10 @@
 
     {"crc32":"9c3f01ab","format":"gstream page store","version":1,"checksums":{...},"graph":{...}}
 
-followed by spaces. Version 2 has column pages and the fields about them; all other stores are of version 1. The CRC
-covers all 65,536 bytes with its own 8 digits read as zeros. `checksums` maps each dataset of /checksums to the CRC of
-its bytes, so every chain of CRCs ends here. It is a dataset, because attributes end at 64 KB.
+followed by spaces. Version 2 has column pages and the fields about them. Version 3 has a list `needs` of features that
+a reader must know, each with fields of its own. All other stores are of version 1. The CRC covers all 65,536 bytes with
+its own 8 digits read as zeros. `checksums` maps each dataset of /checksums to the CRC of its bytes, so every chain
+of CRCs ends here. It is a dataset, because attributes end at 64 KB.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from pagestore.crc import crc32
-from pagestore.errors import StoreError
+from pagestore.errors import StoreError, plain
 from pagestore.layout import COLUMN_WIDTHS
 
 FORMAT = "gstream page store"
-VERSIONS = VERSION, COLUMN_VERSION = 1, 2  # without column pages, and with some
+VERSIONS = VERSION, COLUMN_VERSION, NEEDS_VERSION = 1, 2, 3  # plain, with column pages, with a list of needs
+NEEDS: dict[str, tuple[str, ...]] = {"striped": ("stripes", "stripe_pages")}  # features, and the fields of each
+MOST_STRIPES = 64
+STRIPE_SUFFIX = ".stripe"
 META_BYTES = 1 << 16
 _PREFIX = b'{"crc32":"'
 _DIGITS = slice(len(_PREFIX), len(_PREFIX) + 8)
@@ -40,7 +44,8 @@ class Meta:
     `topologies` of an undirected graph is ("out",), which serves both directions. User IDs are `id_base` + natural
     index when `id_kind` is "range". Weights run from `min_weight` to `max_weight`. `provenance`: inputs, options,
     version of the converter; it gives way when the JSON would not fit. `columns`: slots of a group in the column pages,
-    1 when there are none; `padding_words`: words that padding takes in them, by topology.
+    1 when there are none; `padding_words`: words that padding takes in them, by topology. `stripes`: names of the files
+    that hold the pages, none when the store is one file; `stripe_pages`: pages of a stretch (pagestore/spread.py).
     """
 
     vertices: int
@@ -68,11 +73,18 @@ class Meta:
     provenance: dict[str, Any] = field(default_factory=dict)
     columns: int = 1
     padding_words: dict[str, int] = field(default_factory=dict)
+    stripes: tuple[str, ...] = ()
+    stripe_pages: int = 0
+
+    @property
+    def needs(self) -> list[str]:
+        """Features that a reader of the store must know."""
+        return ["striped"] if self.stripes else []
 
     @property
     def version(self) -> int:
         """Of the format: the least that can hold the pages."""
-        return VERSION if self.columns == 1 else COLUMN_VERSION
+        return NEEDS_VERSION if self.needs else VERSION if self.columns == 1 else COLUMN_VERSION
 
     @property
     def graph_edges(self) -> int:
@@ -108,6 +120,28 @@ class Meta:
         for what, holds in wrong.items():
             if holds:
                 raise StoreError(f"{where}: {what}. {REBUILD}")
+        if self.stripes:
+            self._check_stripes(where)
+
+    def _check_stripes(self, where: str) -> None:
+        """Names that lead out of the folders that the user named are refused before anything is opened."""
+        names = self.stripes if isinstance(self.stripes, tuple) else ()
+        for name in names:
+            if _leads_out(name):
+                raise StoreError(
+                    f"{where}: a stripe is named {plain(repr(name))}, which leads out of the store's folder or is no "
+                    f"stripe's name; it is not opened. {REBUILD}"
+                )
+        alone = len({name.rpartition("/")[2] for name in names}) == len(names)
+        if not alone or not names or len(names) > MOST_STRIPES or self.stripe_pages < 1 or not self.uuid:
+            raise StoreError(f"{where}: its stripes are none that a converter writes. {REBUILD}")
+
+
+def _leads_out(name: object) -> bool:
+    """Whether a stripe's name leads out of the store's folder, or is no stripe's name at all."""
+    if not isinstance(name, str) or not name.endswith(STRIPE_SUFFIX) or "\0" in name:
+        return True
+    return any(part in ("", ".", "..") for part in name.split("/"))
 
 
 REBUILD = "The store is damaged or was not written by gstream; convert the graph again."
@@ -120,7 +154,7 @@ def scrub_first(path: str) -> str:
 
 _COUNTS = (
     "vertices", "edges", "max_out_degree", "max_in_degree", "self_loops", "duplicates", "dropped_self_loops",
-    "dropped_duplicates", "dropped_lines", "page_bytes", "id_bytes",
+    "dropped_duplicates", "dropped_lines", "page_bytes", "id_bytes", "stripe_pages",
 )  # fmt: skip
 _ALLOWED: dict[str, tuple] = {
     "order": ORDERS, "id_kind": ID_KINDS, "id_bytes": (4, 8), "weight_dtype": (None, *WEIGHT_DTYPES),
@@ -132,46 +166,80 @@ _OF_COLUMNS = ("columns", "padding_words")  # fields that version 1 has not
 
 def encode_meta(meta: Meta, checksums: dict[str, int]) -> bytes:
     """The 65,536 bytes of /meta. Long lists in the provenance are cut, with their length kept, until it fits."""
-    graph = asdict(meta)
-    if meta.columns == 1:
-        graph = {name: value for name, value in graph.items() if name not in _OF_COLUMNS}
+    graph = {name: value for name, value in asdict(meta).items() if name in _fields_of(meta.version, meta.needs)}
+    needs = {"needs": meta.needs} if meta.needs else {}
     while True:
-        document = {"format": FORMAT, "version": meta.version, "checksums": checksums, "graph": graph}
-        text = json.dumps(document, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-        data = _PREFIX + b'00000000",' + text[1:].encode("ascii")
+        document = {"format": FORMAT, "version": meta.version, **needs, "checksums": checksums, "graph": graph}
+        data = sealed(document, META_BYTES)
         if len(data) <= META_BYTES:
-            break
+            return data
         graph["provenance"] = _shorten(graph["provenance"])
-    data = data.ljust(META_BYTES)
+
+
+def sealed(document: dict[str, Any], nbytes: int) -> bytes:
+    """JSON that begins with the CRC of all its bytes, padded with spaces to `nbytes`; longer where it does not fit."""
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    data = (_PREFIX + b'00000000",' + text[1:].encode("ascii")).ljust(nbytes)
     return data[: _DIGITS.start] + f"{crc32(data):08x}".encode() + data[_DIGITS.stop :]
+
+
+def opened_seal(data: bytes) -> dict[str, Any] | None:
+    """What `sealed` was given, with the CRC; None where a bit is wrong."""
+    zeroed = data[: _DIGITS.start] + b"0" * 8 + data[_DIGITS.stop :]
+    if data[: _DIGITS.start] != _PREFIX or data[_DIGITS] != f"{crc32(zeroed):08x}".encode():
+        return None
+    found = _parsed(data)
+    return found if isinstance(found, dict) else None
+
+
+def _fields_of(version: int, needs: list[str]) -> set[str]:
+    """Fields of Meta that a store of a version and of these features has."""
+    of_needs = {name for names in NEEDS.values() for name in names}
+    left_out = of_needs - {name for need in needs for name in NEEDS[need]}
+    return {entry.name for entry in fields(Meta)} - left_out - set(_OF_COLUMNS if version == VERSION else ())
 
 
 def decode_meta(data: bytes, where: str) -> tuple[Meta, dict[str, int]]:
     """Meta and the CRCs of the checksum datasets. Raises StoreError when a bit is wrong or a field is unknown."""
-    digits = data[_DIGITS]
-    zeroed = data[: _DIGITS.start] + b"0" * 8 + data[_DIGITS.stop :]
-    if len(data) != META_BYTES or data[: _DIGITS.start] != _PREFIX or digits != f"{crc32(zeroed):08x}".encode():
-        with suppress(ValueError, RecursionError):
-            _refuse_version(_parsed(data), where)
-        raise StoreError(f"{where}: the description in /meta fails its checksum. {REBUILD}")
+    document = None
     try:
-        document = _parsed(data)
+        document = opened_seal(data) if len(data) == META_BYTES else None
+        if document is None:
+            with suppress(ValueError, RecursionError):
+                _refuse_version(_parsed(data), where)
+            raise StoreError(f"{where}: the description in /meta fails its checksum. {REBUILD}")
         _refuse_version(document, where)
         version = document["version"]
         if document["format"] != FORMAT or version not in VERSIONS:
             raise ValueError(f"its format is {document['format']!r}")
+        needs = _known_needs(document, where) if version == NEEDS_VERSION else []
         graph = dict(document["graph"])
-        graph["topologies"] = tuple(graph["topologies"])
-        known = {entry.name for entry in fields(Meta)} - set(_OF_COLUMNS if version == VERSION else ())
-        unknown = set(graph) ^ known
+        for name in {"topologies", "stripes"} & graph.keys():
+            graph[name] = tuple(graph[name])
+        unknown = set(graph) ^ _fields_of(version, needs)
         if unknown or (version == COLUMN_VERSION and graph["columns"] == 1):
             raise StoreError(f"{where}: /meta has missing or unknown fields {sorted(unknown)}. {REBUILD}")
         meta = Meta(**graph)
+        if meta.needs != needs:
+            raise ValueError(f"it needs {needs}, and has fields of {meta.needs}")
         checksums = {str(name): int(value) for name, value in document["checksums"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise StoreError(f"{where}: the description in /meta can't be read ({error}). {REBUILD}") from error
     meta.check(where)
     return meta, checksums
+
+
+def _known_needs(document: dict[str, Any], where: str) -> list[str]:
+    """The list of features. Raises StoreError naming those that are unknown here."""
+    if not isinstance(document["needs"], list):
+        raise ValueError(f"its needs are {document['needs']!r}")
+    needs = [str(name) for name in document["needs"]]
+    if unknown := [name for name in needs if name not in NEEDS]:
+        raise StoreError(
+            f"{where}: needs {plain(', '.join(unknown))}, which this gstream does not know; it knows "
+            f"{', '.join(NEEDS)}. Use the gstream that wrote it, or convert the graph again."
+        )
+    return needs
 
 
 def _parsed(data: bytes) -> Any:
@@ -188,7 +256,7 @@ def _refuse_version(document: Any, where: str) -> None:
     if type(version) is int and version not in VERSIONS:
         raise StoreError(
             f"{where}: is a store of version {version}; this gstream reads versions "
-            f"{' and '.join(map(str, VERSIONS))}. Convert the graph again, or use the gstream that wrote it."
+            f"{VERSIONS[0]} to {VERSIONS[-1]}. Convert the graph again, or use the gstream that wrote it."
         )
 
 

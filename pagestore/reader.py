@@ -1,29 +1,32 @@
-"""The pages of a topology in the store's file, and reading many of them per call, past h5py and the GIL.
+"""The pages of a topology in the store's files, and reading many of them per call, past h5py and the GIL.
 
-A read is one preadv for the run of pages and one compiled call for its CRCs.
+A read is one preadv for each run of pages that lies in one file, and one compiled call for the CRCs of all.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pagestore.crc import page_crcs
 from pagestore.errors import StoreError
+from pagestore.hdf5 import StoreFile
 from pagestore.io import DIRECT_ALIGN, aligned_empty, cut, fill, not_read
 from pagestore.layout import LARGE, PageLayout
 from pagestore.meta import REBUILD, scrub_first
+from pagestore.spread import Run, Spread
 
 
 @dataclass(frozen=True, eq=False)
 class PageSet:
     """Where the pages of one topology lie, and its directory.
 
-    directory: DIRECTORY[pages], CRC and structure checked. pages_offset, weights_offset: file bytes at which page 0
-    starts (0 when there are no pages or weights). weight_dtype, weight_page_bytes: None and 0 without weights.
+    directory: DIRECTORY[pages], CRC and structure checked. files: the store's only one, or its stripes; spread: which
+    of them holds which pages. pages_offsets, weights_offsets: of each file, the byte at which its first page starts (0
+    when there are no pages or weights). weight_dtype, weight_page_bytes: None and 0 without weights.
     """
 
     path: str
@@ -31,16 +34,23 @@ class PageSet:
     layout: PageLayout
     directory: np.ndarray
     vertices: int
-    pages_offset: int
+    files: tuple[StoreFile, ...]
+    spread: Spread
+    pages_offsets: tuple[int, ...]
     weight_dtype: np.dtype | None
     weight_page_bytes: int
-    weights_offset: int
+    weights_offsets: tuple[int, ...]
     _in_order: bool  # store IDs follow the order of the user's
     _user_ids: Callable[[list[int], bool], list[str]]  # UserIds.names
 
     @property
     def pages(self) -> int:
         return len(self.directory)
+
+    @property
+    def width(self) -> int:
+        """Bytes of a page with its weights."""
+        return self.layout.page_bytes + self.weight_page_bytes
 
     @property
     def last_id(self) -> np.unsignedinteger:
@@ -74,7 +84,11 @@ class PageSet:
         if row["kind"] == LARGE:
             vertices, yours = f"vertex {ends[0]} from neighbour {row['position']} on", f", your vertex {first},"
         same = not (first and last) or (first, last) == (str(ends[0]), str(ends[1]))
-        return f"{self.path}: page {number} of topology {self.name} ({vertices}, store IDs){'' if same else yours}"
+        file = next(self.spread.runs(number, 1)).file
+        place = f" in {self.files[file].path}" if len(self.files) > 1 else ""
+        return (
+            f"{self.path}: page {number} of topology {self.name} ({vertices}, store IDs){'' if same else yours}{place}"
+        )
 
 
 class PageReader:
@@ -85,13 +99,20 @@ class PageReader:
     `pagestore.io.aligned_empty`, else direct reads go through a copy.
     """
 
-    def __init__(self, topology: PageSet, fd: int, direct: bool = False):
-        self.topology = topology
-        self.direct = False
-        if direct:
-            self.direct = self._open_direct(fd)
-        if not self.direct:
-            self._fd = os.dup(fd)
+    def __init__(self, topology: PageSet, fds: Sequence[int], direct: bool = False):
+        """fds: descriptors of topology.files, which stay the caller's."""
+        self.topology, self.spread = topology, topology.spread
+        self._fds: list[int] = []
+        self._past_cache: list[bool] = []  # of each file: by O_DIRECT
+        for fd in fds:
+            opened = _open_direct(fd) if direct else None
+            self._past_cache.append(opened is not None)
+            self._fds.append(os.dup(fd) if opened is None else opened)
+
+    @property
+    def direct(self) -> bool:
+        """Whether the files are read by O_DIRECT, all of them."""
+        return all(self._past_cache)
 
     def read(self, first: int, count: int, out: np.ndarray | None = None, check: bool = True) -> np.ndarray:
         """Pages first..first+count-1 as uint8[count, page_bytes], in `out` when given.
@@ -100,19 +121,19 @@ class PageReader:
         page and its vertices.
         """
         topology = self.topology
-        return self._read(first, count, topology.pages_offset, topology.layout.page_bytes, out, check, "crc")
+        return self._read(first, count, topology.pages_offsets, topology.layout.page_bytes, out, check, "crc")
 
     def read_weights(self, first: int, count: int, out: np.ndarray | None = None, check: bool = True) -> np.ndarray:
         """Weights of the same pages as uint8[count, weight_page_bytes]; view them with `topology.weight_dtype`."""
         topology = self.topology
         if topology.weight_dtype is None:
             raise ValueError("the store has no weights")
-        return self._read(first, count, topology.weights_offset, topology.weight_page_bytes, out, check, "weights_crc")
+        return self._read(first, count, topology.weights_offsets, topology.weight_page_bytes, out, check, "weights_crc")
 
     def close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        fds, self._fds = self._fds, []
+        for fd in fds:
+            os.close(fd)
 
     def __enter__(self) -> PageReader:
         return self
@@ -121,25 +142,13 @@ class PageReader:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_fd", -1) >= 0:
+        if hasattr(self, "_fds"):
             self.close()
 
-    def _open_direct(self, fd: int) -> bool:
-        """Open the same file with O_DIRECT and try it: some file systems accept the flag and then refuse to read."""
-        try:
-            self._fd = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_DIRECT)
-        except OSError:
-            return False
-        try:
-            os.preadv(self._fd, [aligned_empty(DIRECT_ALIGN).data], 0)
-        except OSError:
-            os.close(self._fd)
-            return False
-        return True
-
     def _read(
-        self, first: int, count: int, offset: int, width: int, out: np.ndarray | None, check: bool, crc_name: str
-    ) -> np.ndarray:
+        self, first: int, count: int, offsets: tuple[int, ...], width: int, out: np.ndarray | None, check: bool,
+        crc_name: str,
+    ) -> np.ndarray:  # fmt: skip
         topology = self.topology
         if first < 0 or count < 0 or first + count > topology.pages:
             raise IndexError(f"pages {first} to {first + count} of {topology.pages}")
@@ -147,25 +156,29 @@ class PageReader:
             out = aligned_empty(count * width).reshape(count, width)
         if out.shape != (count, width) or out.dtype != np.uint8 or not out.flags.c_contiguous:
             raise ValueError(f"the buffer must be a contiguous uint8[{count}, {width}]")
-        if count == 0:
-            return out
-        begin, end = offset + first * width, offset + (first + count) * width
+        for run in self.spread.runs(first, count):
+            self._read_run(run, offsets[run.file] + run.row * width, out[run.first - first :][: run.pages])
+        if check and count:
+            self._check(first, out, crc_name)
+        return out
+
+    def _read_run(self, run: Run, begin: int, out: np.ndarray) -> None:
+        """Fill uint8[run.pages, width] from byte `begin` of the run's file."""
+        width, end = out.shape[1], begin + out.nbytes
 
         def where(byte: int) -> str:
-            return topology.name_page(first + (min(max(begin, byte), end - 1) - begin) // width, search=True)
+            return self.topology.name_page(run.first + (min(max(begin, byte), end - 1) - begin) // width, search=True)
 
         low, target = begin, out
-        if self.direct and (begin % DIRECT_ALIGN or end % DIRECT_ALIGN or out.ctypes.data % DIRECT_ALIGN):
+        aligned = begin % DIRECT_ALIGN == 0 and end % DIRECT_ALIGN == 0 and out.ctypes.data % DIRECT_ALIGN == 0
+        if self._past_cache[run.file] and not aligned:
             low = begin // DIRECT_ALIGN * DIRECT_ALIGN  # the blocks around, then a copy
             target = aligned_empty(-(-(end - low) // DIRECT_ALIGN) * DIRECT_ALIGN)
-        done = fill(self._fd, low, target, lambda error, byte: not_read(error, where, byte), end - low)
+        done = fill(self._fds[run.file], low, target, lambda error, byte: not_read(error, where, byte), end - low)
         if done < end - low:
             raise cut(where, low + done)
         if target is not out:
             out.reshape(-1)[:] = target[begin - low : end - low]
-        if check:
-            self._check(first, out, crc_name)
-        return out
 
     def _check(self, first: int, pages: np.ndarray, crc_name: str) -> None:
         """Raise StoreError for the first of the pages that is damaged, or that is not what its directory row says."""
@@ -183,3 +196,17 @@ class PageReader:
                     f"{topology.name_page(first + at, search=True)} breaks the format though its checksum is right: no "
                     f"accident made it so. {topology.remedy}"
                 )
+
+
+def _open_direct(fd: int) -> int | None:
+    """The same file opened with O_DIRECT, and tried: some file systems accept the flag and then refuse to read."""
+    try:
+        direct = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_DIRECT)
+    except OSError:
+        return None
+    try:
+        os.preadv(direct, [aligned_empty(DIRECT_ALIGN).data], 0)
+    except OSError:
+        os.close(direct)
+        return None
+    return direct

@@ -64,13 +64,18 @@ def remove_leftovers(path: str | os.PathLike) -> None:
     with suppress(OSError), os.scandir(target.parent) as entries:
         found = [entry.path for entry in entries if named.fullmatch(entry.name)]
     for leftover in found:
-        with suppress(OSError):  # BlockingIOError: its writer lives
-            file = os.open(leftover, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(leftover)
-            finally:
-                os.close(file)
+        remove_unlocked(leftover)
+
+
+def remove_unlocked(path: str) -> None:
+    """Remove a partial file unless its writer lives, as far as that is allowed."""
+    with suppress(OSError):  # BlockingIOError: its writer lives
+        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
+        finally:
+            os.close(file)
 
 
 def sync_folder(folder: str | os.PathLike) -> None:

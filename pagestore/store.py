@@ -18,14 +18,34 @@ from pagestore.ids import UserIds, Where, nowhere
 from pagestore.io import read_into
 from pagestore.layout import PageLayout
 from pagestore.meta import META_BYTES, REBUILD, SEAL_BYTES, Meta, decode_meta
+from pagestore.stripes import HEADER, Stripe, open_stripes
 from pagestore.topology import Topology, open_topology
 
 ID_ARRAYS = {"vertices/ids", "vertices/names/offsets", "vertices/names/bytes", "vertices/store_of"}
+ATTEMPTS = 3  # of opening a store that is replaced at the same time
 
 
-def open_store(path: str | os.PathLike) -> Store:
-    """Open the store at `path` for reading. Raises StoreError when it is none, cut, damaged or of another version."""
-    return Store(os.fspath(path))
+def open_store(path: str | os.PathLike, stripes: Sequence[str | os.PathLike] = ()) -> Store:
+    """Open the store at `path` for reading. stripes: folders with files of a striped store, beside those below its own.
+
+    Raises StoreError when it is none, cut, damaged or of another version, or when a stripe is missing or another's.
+    """
+    name = os.fspath(path)
+    for _ in range(ATTEMPTS):
+        before = _inode(name)
+        try:
+            return Store(name, stripes)
+        except StoreError:  # a conversion may have put another store there, and removed the stripes of this one
+            if _inode(name) == before:
+                raise
+    return Store(name, stripes)
+
+
+def _inode(path: str) -> int | None:
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None
 
 
 class Store:
@@ -33,24 +53,33 @@ class Store:
 
     Pickled, it is its description and its place: a copy opens the file when it reads from it. So do results.
     path: as given. meta: Meta. layout: PageLayout. Vertices inside are store IDs 0..V-1; see pagestore/ids.py.
+    file: the main one. stripes: the other files of a striped store. file_bytes: of all files. folders: absolute paths
+    of those that the caller named for stripes.
     """
 
-    def __init__(self, path: str, file: StoreFile | None = None, extents: dict[str, Extent] | None = None):
+    def __init__(
+        self, path: str, folders: Sequence[str | os.PathLike] = (), file: StoreFile | None = None,
+        extents: dict[str, Extent] | None = None,
+    ):  # fmt: skip
         """file, extents: of a store that has no name on disk (pagestore/inmemory.py); None: open `path`."""
-        self.path = path
+        self.path, self.folders = path, tuple(os.path.abspath(folder) for folder in folders)
         if file is None or extents is None:
             opened, extents = hdf5.open_located(path)
-            file = StoreFile(path, opened, extents["meta"].offset if "meta" in extents else 0)
+            file = StoreFile(path, opened)
         self.file, self._extents = file, extents
-        self.file_bytes = os.fstat(file.opened().fileno()).st_size
+        self.stripes: list[Stripe] = []
         try:
             self.meta, checksums = self._read_meta()
             self.layout = PageLayout(self.meta.page_bytes, self.meta.id_bytes)
-            self._check_datasets()
+            pages = self._check_datasets()
+            self.stripes = open_stripes(path, self.meta, pages, folders)
+            nbytes = os.fstat(file.opened().fileno()).st_size
+            self.file_bytes = nbytes + sum(stripe.nbytes for stripe in self.stripes)
             self._arrays = self._open_arrays(checksums)
             self._ids = UserIds(path, self.meta, self._arrays)
+            files = self.stripes or [Stripe(self.file, self._extents, self.file_bytes)]
             self._topologies = {
-                name: open_topology(path, name, self.meta, self._extents, self._arrays, self.file, self._ids.names)
+                name: open_topology(path, name, self.meta, self._arrays, files, self._ids.names)
                 for name in self.meta.topologies
             }
         except BaseException:
@@ -64,16 +93,21 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close the file. Readers made before keep working: they hold descriptors of their own."""
-        self.file.close()
+        """Close the files. Readers made before keep working: they hold descriptors of their own."""
+        for file in self._files():
+            file.close()
+
+    def _files(self) -> list[StoreFile]:
+        return [self.file, *(stripe.file for stripe in self.stripes)]
 
     def let_go(self) -> None:
-        """Close the file until the next read, which opens it for as long as it takes.
+        """Close the files until the next read, which opens them for as long as it takes.
 
         ID arrays of up to CACHED_BLOCKS MiB stay in memory, so that results of small graphs need no file.
         """
         self._keep_ids()
-        self.file.let_go()
+        for file in self._files():
+            file.let_go()
 
     def __getstate__(self) -> dict[str, Any]:
         self._keep_ids()
@@ -148,20 +182,25 @@ class Store:
 
     @property
     def extents(self) -> dict[str, Extent]:
-        """Where each dataset lies in the file."""
+        """Where each dataset lies in the main file."""
         return dict(self._extents)
 
     def _read_meta(self) -> tuple[Meta, dict[str, int]]:
         extent = self._extents.get("meta")
         if extent is None or extent.nbytes != META_BYTES:
+            if HEADER in self._extents:
+                raise StoreError(f"{self.path}: is a stripe, a part of a store. Name the store's main file.")
             raise StoreError(f"{self.path}: is an HDF5 file but no gstream store. Make one with `gstream convert`.")
         data = np.empty(META_BYTES, np.uint8)
         read_into(self.file.opened().fileno(), extent.offset, data, self.path)
-        self.file.seal = data[:SEAL_BYTES].tobytes()
+        self.file.seal_at(extent.offset, data[:SEAL_BYTES].tobytes())
         return decode_meta(data.tobytes(), self.path)
 
-    def _check_datasets(self) -> None:
-        """Dtype and shape of every dataset follow from the description; sizes were held against the file's."""
+    def _check_datasets(self) -> dict[str, int]:
+        """Dtype and shape of every dataset follow from the description; sizes were held against the file's.
+
+        Returns how many pages each topology has.
+        """
         found = {name: (extent.dtype, extent.shape) for name, extent in self._extents.items()}
         rows = {name: next(iter(shape), 0) for name, (_, shape) in found.items()}  # a shape may be ()
         pages, heads = {}, {}
@@ -173,6 +212,7 @@ class Store:
         for name, expected in datasets_of(self.meta, pages, heads, names_bytes).items():
             if found.get(name) != expected:
                 raise StoreError(f"{self.path}: dataset {name} is missing or has another type or size. {REBUILD}")
+        return pages
 
     def _open_arrays(self, checksums: dict[str, int]) -> dict[str, CheckedArray]:
         arrays = {}

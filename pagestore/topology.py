@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pagestore.arrays import CheckedArray
 from pagestore.errors import StoreError, UsageError
-from pagestore.hdf5 import Extent, StoreFile
 from pagestore.layout import GROUP_SIZES, LARGE, ROW, SLOT_WORDS, SMALL, PageLayout
 from pagestore.meta import REBUILD, Meta
 from pagestore.reader import PageReader, PageSet
+from pagestore.stripes import Stripe, spread_of
 
 CHECKED = ("layout", "group", "records", "first_vertex", "last_vertex", "edges", "edges_before", "position")
 KNOWN_GROUP = np.isin(np.arange(256), GROUP_SIZES)  # bool[256]: by the directory's u1
@@ -26,7 +26,6 @@ class Topology(PageSet):
     """
 
     small_pages: int
-    _file: StoreFile
     _heads: CheckedArray | None
 
     @property
@@ -58,28 +57,34 @@ class Topology(PageSet):
 
     def reader(self, direct: bool = False) -> PageReader:
         """A reader of this topology's pages; `direct` reads past the page cache (O_DIRECT) where the disk can."""
-        opened = self._file.opened()
-        return PageReader(self, opened.fileno(), direct)
+        opened = [file.opened() for file in self.files]
+        return PageReader(self, [file.fileno() for file in opened], direct)
 
 
 def open_topology(
-    path: str, name: str, meta: Meta, extents: dict[str, Extent], arrays: dict[str, CheckedArray], file: StoreFile,
+    path: str, name: str, meta: Meta, arrays: dict[str, CheckedArray], files: Sequence[Stripe],
     user_ids: Callable[[list[int], bool], list[str]],
 ) -> Topology:  # fmt: skip
-    """Read and check the directory of topology `name`. user_ids: UserIds.names. Raises StoreError."""
+    """Read and check the directory of topology `name`. files: those that hold its pages; user_ids: UserIds.names.
+
+    Raises StoreError.
+    """
     base = f"topology/{name}"
     layout = PageLayout(meta.page_bytes, meta.id_bytes)
     directory = arrays[f"{base}/directory"].read()
     check_directory(directory, layout, meta, f"{path}: directory of topology {name}")
     directory.flags.writeable = False
-    weights = extents.get(f"{base}/weights")
+    offsets, weights_offsets = (
+        tuple(file.extents[f"{base}/{what}"].offset if f"{base}/{what}" in file.extents else 0 for file in files)
+        for what in ("pages", "weights")
+    )
+    dtype = None if meta.weight_dtype is None else np.dtype(f"<{meta.weight_dtype}")
     return Topology(
         path=path, name=name, layout=layout, directory=directory,
         small_pages=int(np.count_nonzero(directory["kind"] == SMALL)), vertices=meta.vertices,
-        pages_offset=extents[f"{base}/pages"].offset,
-        weight_dtype=None if weights is None else np.dtype(f"<{meta.weight_dtype}"),
-        weight_page_bytes=0 if weights is None else weights.shape[1],
-        weights_offset=0 if weights is None else weights.offset, _file=file, _heads=arrays.get(f"{base}/heads"),
+        files=tuple(file.file for file in files), spread=spread_of(meta), pages_offsets=offsets,
+        weight_dtype=dtype, weight_page_bytes=0 if dtype is None else layout.weight_page_bytes(dtype.itemsize),
+        weights_offsets=weights_offsets, _heads=arrays.get(f"{base}/heads"),
         _in_order=meta.order == "natural", _user_ids=user_ids,
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
@@ -71,18 +71,21 @@ class VerifyReport:
         return StoreError(f"{self.path}: {count} problem(s) found{more}. Convert the graph again.")
 
 
-def verify(path: str | Store, threads: int | None = None, progress: Progress | None = None) -> VerifyReport:
+def verify(
+    path: str | Store, threads: int | None = None, progress: Progress | None = None,
+    stripes: Sequence[str | os.PathLike] = (),
+) -> VerifyReport:  # fmt: skip
     """Scrub the store at `path`, or an open one, with `threads` threads (all cores by default).
 
-    Memory: about 40 MiB a thread, more when a page is larger than 16 MiB.
+    stripes: folders, as of open_store. Memory: about 40 MiB a thread, more when a page is larger than 16 MiB.
 
     Raises UsageError (threads), StoreError only when the store can't be opened at all; all else is in the report.
     """
     name = path.path if isinstance(path, Store) else os.fspath(path)
     report, threads = VerifyReport(name), checked_threads(threads)
     began = time.monotonic()
-    with nullcontext(path) if isinstance(path, Store) else open_store(name) as store:
-        paged = [extent.nbytes for name, extent in store.extents.items() if name.endswith(("/pages", "/weights"))]
+    with nullcontext(path) if isinstance(path, Store) else open_store(name, stripes) as store:
+        paged = [topology.pages * topology.width for topology in map(store.topology, store.meta.topologies)]
         total = sum(paged) + sum(store.extents[name].nbytes for name in store.array_names)
 
         def advance(nbytes: int) -> None:
@@ -113,7 +116,6 @@ def _check_topology(
     ends: dict[int, tuple[int, int]] = {}
     bad: list[tuple[int, str]] = []
     padding, unread = 0, False
-    width = topology.layout.page_bytes + topology.weight_page_bytes
     runs = range(0, topology.pages, step)
     for first, batch in in_order(runs, lambda at: check_run(store, topology, at, step), threads):
         bad += batch.problems
@@ -126,7 +128,7 @@ def _check_topology(
         ends.update(batch.ends)
         count = min(step, topology.pages - first)
         report.pages += count
-        advance(count * width)
+        advance(count * topology.width)
     report.add_pages(topology, bad + list(_check_joints(topology, ends)))
     for problem in _check_cover(store, topology):
         report.add(problem)

@@ -1,6 +1,8 @@
-"""Writing a store: NAME.partial at its final size first, then pages and arrays by pwrite in any order, then a rename.
+"""Writing a store: its files at their final sizes first, then pages and arrays by pwrite in any order, then renames.
 
     absent --create--> NAME.partial (every dataset, unfilled) --write_*--> --finish: CRCs, /meta, fsync, rename--> NAME
+
+A striped store has a file more for each stripe (pagestore/stripes.py). These are renamed first, and the main file last.
 
 Invariants: NAME is absent, old or complete at any moment. The same calls give the same bytes, whatever their order or
 thread.
@@ -8,49 +10,74 @@ thread.
 
 from __future__ import annotations
 
+import math
 import os
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from pagestore import hdf5
 from pagestore.arrays import BLOCK_BYTES, checksum_name, datasets_of
 from pagestore.crc import block_crcs, crc32, page_crcs
-from pagestore.errors import UsageError
-from pagestore.faults import disk_error, number_of
-from pagestore.io import read_into, write_from
 from pagestore.layout import HEADER, HEADER_BYTES, ROW
 from pagestore.meta import FORMAT, Meta, encode_meta
+from pagestore.partialfile import PartialFile
 from pagestore.planning import PagePlan
-from pagestore.replacing import lock_file, sync_folder
+from pagestore.stripes import FORMAT as STRIPE_FORMAT
+from pagestore.stripes import HEADER as STRIPE_HEADER
+from pagestore.stripes import header_of, own_stripes, spread_of, stripe_datasets, stripe_paths
 
 MOST_ALIGNED = 1 << 20  # pages start at multiples of min(page, 1 MiB)
 READ_BYTES = 16 * BLOCK_BYTES
 _FIXED = ("uuid", "vertices", "edges", "directed", "weighted", "page_bytes", "id_bytes", "order")  # root's attributes
+_LAID_OUT = (*_FIXED, "columns", "padding_words", "stripes", "stripe_pages")
 
 
 class StoreWriter:
     """One store being written. `write_pages` and `write_array` may be called from many threads at once.
 
     meta: the graph's facts; counts that come late may be replaced at `finish`. plans: one PagePlan for each of
-    `meta.topologies`. names_bytes: length of all names in UTF-8 when `meta.id_kind` is "strings".
-    Raises ResourceError when the disk is full, UsageError when another process is writing the store.
+    `meta.topologies`. names_bytes: length of all names in UTF-8 when `meta.id_kind` is "strings". folders: of the files
+    that meta.stripes names, one each. file_bytes: of the datasets in each file.
+    Raises ResourceError when the disk is full, UsageError when another process is writing the store, or where a stripe
+    would take the place of another store's.
     """
 
-    def __init__(self, path: str, meta: Meta, plans: dict[str, PagePlan], names_bytes: int = 0) -> None:
+    def __init__(
+        self, path: str, meta: Meta, plans: dict[str, PagePlan], names_bytes: int = 0,
+        folders: Sequence[str | os.PathLike] = (),
+    ) -> None:  # fmt: skip
         self.path = os.fspath(path)
-        self.partial = self.path + ".partial"
         self.meta, self.plans = meta, plans
+        pages = {name: plan.pages for name, plan in plans.items()}
         heads = {name: head_rows(meta, plan) for name, plan in plans.items()}
-        self.datasets = datasets_of(meta, {name: plan.pages for name, plan in plans.items()}, heads, names_bytes)
+        self.datasets = datasets_of(meta, pages, heads, names_bytes)
         self.directories = {name: plan.directory.copy() for name, plan in plans.items()}
         if column_facts(plans) != {"columns": meta.columns, "padding_words": meta.padding_words}:
             raise ValueError("the description and the plans disagree about column pages")
         self._written = {name: np.zeros(plan.pages, bool) for name, plan in plans.items()}
-        self._fd, self._extents = self._begin()
-        for name, rows in self.directories.items():
-            self.write_array(f"topology/{name}/directory", 0, rows)
+        self.spread = spread_of(meta)
+        striped = [stripe_datasets(meta, pages, number) for number in range(len(meta.stripes))]
+        self.file_bytes = [bytes_of(datasets) for datasets in (self.datasets, *striped)]
+        self._stripes: list[PartialFile] = []
+        self.main = self.make_file(self.path, self.datasets, {"format": FORMAT, "version": meta.version})
+        try:
+            paths = stripe_paths(meta, folders)
+            self._kept = own_stripes(self.path, paths)  # of the store that is replaced, which has equal ones
+            for number, (name, datasets) in enumerate(zip(paths, striped, strict=True)):
+                said = {"format": STRIPE_FORMAT, "stripe": number, "stripes": len(striped)}
+                self._stripes.append(self.make_file(name, datasets, said))
+            for name, rows in self.directories.items():
+                self.write_array(f"topology/{name}/directory", 0, rows)
+        except BaseException:
+            self.abort()
+            raise
+
+    def make_file(self, path: str, datasets: dict[str, tuple], attributes: dict[str, Any]) -> PartialFile:
+        """One file of the store."""
+        meta = self.meta
+        attributes |= {name: getattr(meta, name) for name in _FIXED}
+        return PartialFile(path, datasets, attributes, min(meta.page_bytes, MOST_ALIGNED))
 
     def write_pages(self, topology: str, first: int, pages: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Write pages first..first+n-1, uint8[n, page_bytes], with their weights uint8[n, weight_page_bytes]."""
@@ -61,50 +88,50 @@ class StoreWriter:
         if len(rows) != len(pages) or any(np.any(headers[key] != rows[key]) for key in HEADER.names or ()):
             raise ValueError(f"pages {first} to {first + len(pages)} are not those of the plan")
         rows["crc"] = page_crcs(first, pages)
-        self._put(f"topology/{topology}/pages", first, pages)
+        self._put_pages(f"topology/{topology}/pages", first, pages)
         if self.meta.weighted:
             if weights is None:
                 raise ValueError("a weighted store needs the weights of each page")
             rows["weights_crc"] = page_crcs(first, weights)
-            self._put(f"topology/{topology}/weights", first, weights)
-        self._put(f"topology/{topology}/directory", first, rows)
+            self._put_pages(f"topology/{topology}/weights", first, weights)
+        self.main.put(f"topology/{topology}/directory", first, rows)
         self._written[topology][first : first + len(pages)] = True
 
     def write_array(self, name: str, first: int, rows: np.ndarray) -> None:
         """Write rows first..first+n-1 of an array, for example "vertices/out_degree" or "topology/out/heads"."""
-        dtype = self._extents[name].dtype
-        self._put(name, first, np.ascontiguousarray(rows, dtype))
+        dtype = self.main.extents[name].dtype
+        self.main.put(name, first, np.ascontiguousarray(rows, dtype))
 
     def finish(self, meta: Meta | None = None) -> None:
-        """Write checksums and /meta, fsync, rename to the final name. `meta` replaces counts that came late."""
+        """Write checksums and /meta, fsync, rename to the final names. `meta` replaces counts that came late."""
         meta = meta or self.meta
-        if any(getattr(meta, name) != getattr(self.meta, name) for name in (*_FIXED, "columns", "padding_words")):
+        if any(getattr(meta, name) != getattr(self.meta, name) for name in _LAID_OUT):
             raise ValueError("a fixed field of the description changed after the file was laid out")
         for name, written in self._written.items():
             if not written.all():
                 raise ValueError(f"topology {name}: page {int(np.argmin(written))} was never written")
         checksums = {}
-        for name in self._extents:
-            if checksum_name(name) in self._extents:
+        for name in self.main.extents:
+            if checksum_name(name) in self.main.extents:
                 crcs = self._crcs(name)
-                self._put(checksum_name(name), 0, crcs)
+                self.main.put(checksum_name(name), 0, crcs)
                 checksums[name] = crc32(crcs.tobytes())
-        self._put("meta", 0, np.frombuffer(encode_meta(meta, checksums), np.uint8))
-        self._publish()
-        self.close()
+        self.main.put("meta", 0, np.frombuffer(encode_meta(meta, checksums), np.uint8))
+        for number, stripe in enumerate(self._stripes):
+            stripe.put(STRIPE_HEADER, 0, np.frombuffer(header_of(meta, number), np.uint8))
+            stripe.publish()
+        self.main.publish()
 
     def close(self) -> None:
-        """Close the file; NAME.partial stays."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        """Close the files; NAME.partial and those of stripes stay."""
+        for file in (self.main, *self._stripes):
+            file.close()
 
     def abort(self) -> None:
-        """Close and remove NAME.partial, unless it has become NAME: the sync after the rename may have failed."""
-        if self._fd >= 0:
-            with suppress(FileNotFoundError):
-                os.unlink(self.partial)
-        self.close()
+        """Close the files and remove them, unless NAME is the new store: the sync after its rename may have failed."""
+        for stripe in self._stripes:
+            stripe.abort(withdraw=stripe.path not in self._kept and not self.main.published)
+        self.main.abort()
 
     def __enter__(self) -> StoreWriter:
         return self
@@ -112,66 +139,23 @@ class StoreWriter:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _begin(self) -> tuple[int, dict[str, hdf5.Extent]]:
-        """The partial file's descriptor, locked, and where each dataset lies in it."""
-        fd = self._locked()
-        self._create(fd)
-        return fd, hdf5.locate(self.partial)
-
-    def _publish(self) -> None:
-        """The partial file takes the store's name, for good."""
-        try:
-            os.fsync(self._fd)
-            os.replace(self.partial, self.path)
-            sync_folder(os.path.dirname(os.path.abspath(self.path)))
-        except OSError as error:
-            raise disk_error(error, self.path) from error
-
-    def _create(self, fd: int) -> None:
-        meta = self.meta
-        attributes = {"format": FORMAT, "version": meta.version, **{name: getattr(meta, name) for name in _FIXED}}
-        try:
-            hdf5.create(self.partial, self.datasets, attributes, min(meta.page_bytes, MOST_ALIGNED))
-        except (OSError, RuntimeError, ValueError) as error:  # h5py raises any of them where a disk is full or fails
-            with suppress(OSError):
-                os.unlink(self.partial)  # half a file: nobody can go on from it
-            os.close(fd)
-            if not isinstance(error, OSError) and not number_of(error):
-                raise
-            raise disk_error(error, self.partial) from error
-
-    def _locked(self) -> int:
-        """Descriptor of the partial file, new or left by a killed process, with an exclusive lock."""
-        try:
-            fd = os.open(self.partial, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            raise disk_error(error, self.partial) from error
-        try:
-            if lock_file(fd, self.partial):  # else it has just become NAME
-                return fd
-        except BlockingIOError:
-            pass
-        except OSError as error:
-            os.close(fd)
-            raise disk_error(error, self.partial) from error
-        os.close(fd)
-        raise UsageError(f"{self.partial}: another process is writing it. Wait for it, or name another store.")
-
-    def _put(self, name: str, first: int, data: np.ndarray) -> None:
-        extent = self._extents[name]
-        row = extent.nbytes // max(extent.shape[0], 1)
-        if first < 0 or first * row + data.nbytes > extent.nbytes:
-            raise ValueError(f"rows {first}.. of {name}: outside its {extent.shape[0]} rows")
-        write_from(self._fd, extent.offset + first * row, data, self.partial)
+    def _put_pages(self, name: str, first: int, pages: np.ndarray) -> None:
+        for run in self.spread.runs(first, len(pages)):
+            file = self._stripes[run.file] if self._stripes else self.main
+            file.put(name, run.row, pages[run.first - first :][: run.pages])
 
     def _crcs(self, name: str) -> np.ndarray:
         """CRCs of an array's blocks, read back: several writes may have shared a block."""
-        extent, crcs = self._extents[name], [np.empty(0, "<u4")]
-        for begin in range(0, extent.nbytes, READ_BYTES):
-            data = np.empty(min(READ_BYTES, extent.nbytes - begin), np.uint8)
-            read_into(self._fd, extent.offset + begin, data, self.partial)
+        nbytes, crcs = self.main.extents[name].nbytes, [np.empty(0, "<u4")]
+        for begin in range(0, nbytes, READ_BYTES):
+            data = self.main.read(name, begin, min(READ_BYTES, nbytes - begin))
             crcs.append(block_crcs(data, begin // BLOCK_BYTES, BLOCK_BYTES))
         return np.concatenate(crcs).astype("<u4")
+
+
+def bytes_of(datasets: dict[str, tuple]) -> int:
+    """Of all datasets (name -> dtype, shape) of a file."""
+    return sum(math.prod(shape) * dtype.itemsize for dtype, shape in datasets.values())
 
 
 def column_facts(plans: dict[str, PagePlan]) -> dict[str, Any]:

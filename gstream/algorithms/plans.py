@@ -100,6 +100,8 @@ def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, An
         "batch_pages": planned.device.batch_pages,
         "streams": planned.device.streams if planned.copies else 0,
         "pages": {name: table.pages for name, table in tables.items()},
+        "read_threads": planned.read_threads,
+        "disks": planned.disks,
         "in_host_memory": {name: source.resident for name, source in planned.sources.items()},
         "device_bytes": planned.device_bytes,
         "host_bytes": planned.host_bytes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -14,13 +15,15 @@ from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs
 from gstream.interop.files import opened_files, skipped_file
 from gstream.interop.options import DEFAULT_MEMORY, split_options
-from gstream.options.written import check_workdir
+from gstream.options.written import check_stripes, check_workdir, stripe_folders
 from pagestore.errors import ResourceError, UsageError
 from pagestore.sizes import show_bytes, show_count, show_seconds, show_things
 
 if TYPE_CHECKING:
     from pagestore.convert import ConvertOptions, Estimate, Report
     from pagestore.inputs.base import EdgeSource
+
+STRIPE_HELP = "Folders, one a disk, that the pages are spread over."
 
 
 def add_to(app: typer.Typer) -> None:
@@ -55,6 +58,7 @@ def convert(
     comments: str = typer.Option(
         None, metavar="CHARS|none", help="Lines that begin with one are comments. Default: #%."
     ),
+    stripe: list[str] = typer.Option(None, metavar="A,B,...", help=STRIPE_HELP),
     resume: bool = typer.Option(False, "--resume", help="Go on from the finished parts of a killed conversion."),
     force: bool = typer.Option(False, "--force", help="Replace STORE if it exists."),
     workdir: Path = typer.Option(None, metavar="FOLDER", help="For temporary files. Default: beside STORE."),
@@ -68,6 +72,7 @@ def convert(
     """
     skip_blas()
     check_workdir(workdir)
+    check_stripes(stripe)
     skipped = skipped_file(store) if bad_lines == "skip" and not dry_run else None
     given: dict[str, Any] = {
         "memory": memory, "threads": threads, "directed": directed, "weights": not no_weights, "dedupe": dedupe,
@@ -75,7 +80,7 @@ def convert(
         "page_size": page_size, "id_bytes": id_bytes, "workdir": workdir, "resume": resume, "force": force,
         "num_vertices": num_vertices, "id_base": id_base, "format": format, "source_column": column(source_column),
         "target_column": column(target_column), "weight_column": column(weight_column), "string_ids": string_ids,
-        "header": header, "comments": comments, "bad_lines": bad_lines,
+        "header": header, "comments": comments, "bad_lines": bad_lines, "stripe": stripe_folders(stripe),
     }  # fmt: skip
     options, reading = split_options(given, skipped=skipped)
     with compile_time() as compiled, ProgressBar() as bar:
@@ -124,7 +129,7 @@ def build(
             stale.unlink(missing_ok=True)
     finally:
         source.close()
-    checked = scrub(store, options.threads) if verify else None
+    checked = scrub(store, options.threads, options.stripe) if verify else None
     for line in (*assumed, *source.skipped.first, *report.notes):
         note(line)
     if json:
@@ -161,6 +166,8 @@ def report_lines(report: Report, compile_seconds: float) -> list[tuple[str, str]
                      f"{report.dropped_duplicates:,} and {report.dropped_self_loops:,} dropped"),
         ("store", f"{report.path}: {show_bytes(report.store_bytes)}; pages of {show_bytes(report.page_bytes)}: "
                   f"{pages}"),
+        *([("stripes", ", ".join(min(path, os.path.relpath(path), key=len) for path in report.stripes))]
+          if report.stripes else []),
         ("took", f"{show_seconds(report.seconds)}{compiling}, {show_count(report.edges_per_second)} edges/s, "
                  f"peak memory {show_bytes(report.peak_memory_bytes)}"),
     ]  # fmt: skip
@@ -196,6 +203,8 @@ def print_estimate(found: Estimate, store: Path, json: bool) -> None:
                       f"at {store}"),
             ("temporary", f"{least} {show_bytes(found.work_bytes)} of {show_bytes(found.free_work_bytes)} free; "
                           f"edges are sorted {where}"),
+            *(("disk", f"{show_bytes(disk.needed)} of {show_bytes(disk.free)} free at {disk.folder}")
+              for disk in (found.disks if found.stripes else ())),
             ("time", f"{least} {show_seconds(found.seconds)} on {found.threads} threads"),
             ("fits", fits if found.fits else "NO: free some space, or pass --workdir on another disk"),
         ]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gstream.cli.compiling import compile_time
-from gstream.cli.convert import build
+from gstream.cli.convert import STRIPE_HELP, build
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import ProgressBar, print_json
 from gstream.interop.doors import generated_source
 from gstream.interop.options import DEFAULT_MEMORY, split_options
-from gstream.options.written import check_workdir, refuse_existing
+from gstream.options.written import check_stripes, check_workdir, refuse_existing, stripe_folders
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_things
 
@@ -53,6 +53,7 @@ def generate(
     memory: str = typer.Option(DEFAULT_MEMORY, metavar="SIZE", help="Memory that this may take."),
     threads: int = typer.Option(None, metavar="N", help="Threads. Default: all cores."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show sizes, free space and time; write nothing."),
+    stripe: list[str] = typer.Option(None, metavar="A,B,...", help=STRIPE_HELP),
     resume: bool = typer.Option(False, "--resume", help="Go on from the finished parts of a killed run."),
     force: bool = typer.Option(False, "--force", help="Replace OUT if it exists."),
     workdir: Path = typer.Option(None, metavar="FOLDER", help="For temporary files. Default: beside OUT."),
@@ -63,6 +64,7 @@ def generate(
     skip_blas()
     refuse_existing(out, force)
     check_workdir(workdir)
+    check_stripes(stripe)
     as_list = out.suffix.lower() != STORE_SUFFIX
     refuse_unused(context, kind, out if as_list else None)
     source = generated_source(kind, scale, edge_factor, seed, scramble, weights)
@@ -73,6 +75,7 @@ def generate(
         "memory": memory, "threads": threads, "directed": False if undirected else None, "dedupe": dedupe,
         "drop_self_loops": drop_self_loops, "topology": topology, "order": order, "columns": columns,
         "page_size": page_size, "id_bytes": id_bytes, "workdir": workdir, "resume": resume, "force": force,
+        "stripe": stripe_folders(stripe),
     }  # fmt: skip
     options, _ = split_options(given)
     with compile_time() as compiled:

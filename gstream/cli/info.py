@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,12 +12,15 @@ import typer
 from gstream.cli.quick import skip_blas
 from gstream.cli.surroundings import refuse_closed
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
-from gstream.options.written import refuse_existing, refuse_overwriting
+from gstream.options.written import refuse_existing, refuse_overwriting, stripe_folders
 from pagestore.errors import UsageError, plain
 from pagestore.sizes import show_bytes, show_seconds, show_things
 
 if TYPE_CHECKING:
     from pagestore.verify import VerifyReport
+
+
+STRIPES = typer.Option(None, "--stripe", metavar="A,B,...", help="Folders of the store's stripes.")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -37,6 +41,7 @@ class Step(NamedTuple):
 
 def info(
     store: Path = typer.Argument(..., metavar="STORE", readable=False),
+    stripe: list[str] = STRIPES,
     simd: bool = typer.Option(False, "--simd", help="SIMD efficiency of a sweep: UA, UR, ME by lanes a list."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
@@ -44,7 +49,7 @@ def info(
     from pagestore.info import store_info
     from pagestore.store import open_store
 
-    with open_store(store) as opened:
+    with open_store(store, stripe_folders(stripe)) as opened:
         facts = store_info(opened, simd=simd)
     if json:
         print_json(facts)
@@ -67,12 +72,19 @@ def print_simd(name: str, rates: dict[str, dict[str, Any]], group_sizes: dict[st
         print(f"chosen: pages, by lanes a list, {sizes}; {gain:.2f} times the ME of {best} for all")
 
 
+def stripes_line(stripes: list[dict[str, Any]], pages: int) -> str:
+    """Where a store's stripes are."""
+    files = ", ".join(f"{stripe['path']} ({show_bytes(stripe['bytes'])})" for stripe in stripes)
+    return f"{files}; by stretches of {show_things(pages, 'page')}"
+
+
 def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """The facts of a store, for people."""
     ids, weights = facts["ids"], facts["weights"]
     direction = "directed" if facts["directed"] else "undirected"
     lines = [
         ("store", f"{facts['path']}, {show_bytes(facts['file_bytes'])}, version {facts['version']}"),
+        *([("stripes", stripes_line(facts["stripes"], facts["stripe_pages"]))] if facts["stripes"] else []),
         ("graph", f"{show_things(facts['vertices'], 'vertex')}, {show_things(facts['edges'], 'edge')} stored, "
                   f"{direction}"),
         ("weights", f"{weights['dtype']}, {weights['least']:g} to {weights['greatest']:g}" if weights else "none"),
@@ -104,12 +116,13 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 def verify(
     store: Path = typer.Argument(..., metavar="STORE", readable=False),
+    stripe: list[str] = STRIPES,
     threads: int = typer.Option(None, metavar="N", help="Threads. Default: all cores."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Read every page and array of a store and check it; name what is wrong (exit 4)."""
     skip_blas()
-    report = scrub(store, threads)
+    report = scrub(store, threads, stripe_folders(stripe))
     if json:
         print_json({**asdict(report), "ok": report.ok})
     if not report.ok:
@@ -118,12 +131,12 @@ def verify(
         print(f"{store}: whole. {scrub_line(report)}")
 
 
-def scrub(store: Path, threads: int | None) -> VerifyReport:
+def scrub(store: Path, threads: int | None, stripes: Sequence[str] = ()) -> VerifyReport:
     """Check a store with a progress bar; problems go to standard error."""
     from pagestore.verify import verify as check
 
     with ProgressBar() as bar:
-        report = check(str(store), threads, lambda done, total: bar(Step("verify", done, total, "bytes")))
+        report = check(str(store), threads, lambda done, total: bar(Step("verify", done, total, "bytes")), stripes)
     for problem in report.problems:
         note(problem)
     return report
@@ -141,6 +154,7 @@ def scrub_line(report: VerifyReport) -> str:
 def export(
     store: Path = typer.Argument(..., metavar="STORE", readable=False),
     out: str = typer.Argument(..., metavar="OUT", help=".txt .tsv .el .wel .csv (.gz, .zst) .parquet; - is stdout."),
+    stripe: list[str] = STRIPES,
     format: str = typer.Option(None, metavar="NAME", help="text, el, wel, csv or parquet. Default: by suffix."),
     no_weights: bool = typer.Option(False, "--no-weights", help="Leave the weights out."),
     force: bool = typer.Option(False, "--force", help="Replace OUT if it exists."),
@@ -162,7 +176,7 @@ def export(
         refuse_closed(out)
     if out == "-" and json:
         raise UsageError("--json and - both want standard output. Export to a file.")
-    with open_store(store) as opened, ProgressBar() as bar:
+    with open_store(store, stripe_folders(stripe)) as opened, ProgressBar() as bar:
         report = export_edges(
             opened, out, format, not no_weights, lambda done, total: bar(Step("export", done, total, "pages"))
         )

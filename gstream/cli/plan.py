@@ -12,7 +12,8 @@ from gstream.cli.run_arguments import check_asked, engine_options, own_options, 
 from gstream.cli.run_help import RunCommand
 from gstream.cli.terminal import print_json, print_pairs
 from gstream.language.loading import is_program_path, load_program
-from pagestore.sizes import show_bytes, show_seconds
+from gstream.options.written import stripe_folders
+from pagestore.sizes import show_bytes, show_seconds, show_things
 
 
 def add_to(app: typer.Typer) -> None:
@@ -36,7 +37,8 @@ def plan(**given: Any) -> None:
     parameters = parse_parameters(given["param"] or [])
     check_asked(given, own, parameters)
     supersteps, what = planned_supersteps(algorithm, own, given["max_supersteps"])
-    with open_store(store) as opened, Engine(opened, RunOptions(**engine_options(given))) as engine:
+    opening = open_store(store, stripe_folders(given["stripe"]))
+    with opening as opened, Engine(opened, RunOptions(**engine_options(given))) as engine:
         if is_program_path(algorithm):
             planned = plan_of_own(load_program(algorithm), engine, parameters)
         else:
@@ -62,7 +64,9 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     resident = [name for name, whole in facts["in_host_memory"].items() if whole]
     read = [name for name, whole in facts["in_host_memory"].items() if not whole]
     places = [f"{', '.join(resident)}-pages in memory"] if resident else []
-    places += [f"{', '.join(read)}-pages read from disk ahead of use"] if read else []
+    disks = f"{facts['disks']} disks" if facts["disks"] > 1 else "disk"
+    threads = show_things(facts["read_threads"], "thread") + (" each" if facts["disks"] > 1 else "")
+    places += [f"{', '.join(read)}-pages read from {disks} ahead of use, by {threads}"] if read else []
     streams = f" through {facts['streams']} streams" if facts["streams"] else ""
     ways = " or ".join(facts["directions"]) + (", heads first" if facts["heads"] else "")
     ways += ", at notified vertices alone where few are active" if facts["notifies"] else ""

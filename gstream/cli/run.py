@@ -31,7 +31,7 @@ from gstream.cli.supervisor import Link, Task, supervise
 from gstream.cli.surroundings import refuse_closed
 from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
 from gstream.language.loading import is_program_path
-from gstream.options.written import refuse_existing, refuse_overwriting, refuse_twice
+from gstream.options.written import refuse_existing, refuse_overwriting, refuse_twice, stripe_folders
 from gstream.telemetry.progress import step_line
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_count, show_seconds, show_things
@@ -100,7 +100,7 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
 
     with ProgressBar() as bar, tracing(trace) as spans, stops_when_kept(given["checkpoint"] is not None) as stop:
         options |= {"trace": spans, "progress": StepLine(bar, link), "stop": stop}
-        with gstream.open(store, **options) as graph:
+        with gstream.open(store, stripe=stripe_folders(given["stripe"]), **options) as graph:
             check_columns(graph, known, output, given["ldbc"])
             graph.engine().measure()  # its own kernels are not the run's
             began = time.perf_counter()

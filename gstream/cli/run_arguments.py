@@ -18,7 +18,8 @@ from pagestore.errors import UsageError
 
 MOST_GPUS = 1024  # no machine has more
 RUN_OPTIONS = (  # of the driver, as gstream.options.run_options.RunOptions has them
-    "device_memory", "host_memory", "threads", "batch_bytes", "streams", "cache", "direction", "dispatch", "micro",
+    "device_memory", "host_memory", "threads", "read_threads", "batch_bytes", "streams", "cache", "direction",
+    "dispatch", "micro",
     "max_supersteps",
 )  # fmt: skip
 OWN = "Options of algorithms and programs"
@@ -55,6 +56,7 @@ DRIVERS: dict[str, Declared] = {
         ),
         "plot": _option(Path, "FILE", f"{PLOTTED}: draw the distribution, by matplotlib."),
         "certify": _switch("--certify", "Prove the answer, or what can be proved of it."),
+        "stripe": _option(list[str], "A,B,...", "Folders of the stripes of a store on several disks."),
     },
     "Memory and devices": {
         "devices": _option(list[str], "NAME", "auto, host[:N], cuda[:N,M...], or host,cuda:N. Default: auto."),
@@ -73,6 +75,7 @@ DRIVERS: dict[str, Declared] = {
     },
     "For experts": {
         "batch": _option(str, "SIZE", "Pages moved and processed together. Default: 16MiB."),
+        "read_threads": _option(str, "N|auto", "Threads that read ahead, for each disk. Default: as measured."),
         "streams": _option(int, "N", "Streams of a device that copies. Default: up to 32."),
         "cache": _option(str, "auto|lru|pinned|0", "Policy of the page caches.", default="auto"),
         "direction": _option(str, "auto|push|pull", "Fixed direction of all supersteps.", default="auto"),

@@ -19,7 +19,7 @@ import numpy as np
 
 from gstream.devices.base import Device, Exchange
 from gstream.devices.host.device import HostDevice
-from gstream.devices.host.threads import QUIET, Workers
+from gstream.devices.host.threads import Workers
 from gstream.devices.job import DeviceMemoryError, DevicePlan, HostVertices, Job
 from gstream.devices.page_kernel import PageKernel
 from gstream.engine.checkpoint import Keeper, make_keeper
@@ -32,9 +32,10 @@ from gstream.engine.turns import Turn
 from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.options.auto_devices import is_auto
 from gstream.options.memory import memory
-from gstream.options.run_options import RunOptions, parse_devices, split_cores
+from gstream.options.run_options import READ_THREADS, RunOptions, parse_devices, split_cores
 from gstream.options.stopping import Asked
 from gstream.paging.page_table import PageTable
+from gstream.paging.readers import QUIET, Readers
 from gstream.paging.source_pool import Sources
 from gstream.paging.vertex_arrays import VertexArrays
 from gstream.planning import calibration
@@ -71,7 +72,7 @@ class Engine:
         self.cores = make_beside(self.devices, self.options) if beside else None
         self._server = ThreadPoolExecutor(1, "cores", *QUIET) if beside else None
         self.graph = replace(self.graph, apart=self.exchange.apart)
-        self._readers = ThreadPoolExecutor(self.options.read_threads, "read-ahead", *QUIET)
+        self._readers = Readers(max(1, len(store.stripes)), int(self.options.read_threads or READ_THREADS))
         poison = any(device.reads_late for device in self.devices)
         capped = self.options.host_memory is not None
         pin = self.devices[0].pin if self.devices[0].pins else None
@@ -96,7 +97,7 @@ class Engine:
     def close(self) -> None:
         """End all threads and free pages and devices."""
         self._costs.close()
-        self._readers.shutdown()
+        self._readers.close()
         self.exchange.close()
         self._alone.close()
         if "workers" in vars(self):
@@ -174,24 +175,34 @@ class Engine:
         rooms = zip(exchange.devices, self._device_memories(), strict=False)
         places = [Place(not device.in_place, *([] if room is None else [room])) for device, room in rooms]
         where = places, exchange.partition, self.host_memory
-        plan = make_plan(code, graph, options, *where, Constants(), *beside, cores=self.cores is not None)
+        plan = make_plan(
+            code, graph, options, *where, Constants(), *beside, cores=self.cores is not None, reads=self._reads
+        )
         plan = what_is_there(plan, plan.tables, self.sources, exchange.devices)
-        cores = None if plan.cores is None else self._costs.core_constants
-        return replace(plan, constants=self._measured(plan), core_constants=cores)
+        constants, streamed = self.measure(), not all(source.resident for source in plan.sources.values())
+        if streamed and self._disk is not None:
+            constants = replace(constants, disk=self._disk.rate, disk_apart=self._disk.apart)
+        return replace(
+            plan, constants=constants, core_constants=None if plan.cores is None else self._costs.core_constants,
+            read_threads=self._readers.threads, disks=self._readers.files,
+        )  # fmt: skip
 
     def measure(self) -> Constants:
         """How fast kernels and links are here: measured once on a machine, kept on disk, learnt from runs."""
         return self._costs.constants
 
-    def _measured(self, plan: Plan) -> Constants:
-        """Constants of the cost model, the disk's too where the plan reads from it."""
-        constants = self.measure()
-        for name, source in plan.sources.items():
-            if not source.resident:
-                table = next(table for table in self.graph.tables.values() if table.name == name)
-                where = table, self.store.path, self._readers, self.options.read_threads
-                return calibration.with_disk(constants, self.store.topology(name).reader(direct=True), *where)
-        return constants
+    @cached_property
+    def _disk(self) -> calibration.Disk | None:
+        """How the store's disks read: measured once, kept. None for a store of few pages."""
+        table = max(self.graph.tables.values(), key=lambda table: table.pages)
+        topology = self.store.topology(table.name)
+        return calibration.disk(lambda: topology.reader(direct=True), table, [file.place for file in topology.files])
+
+    def _reads(self) -> int:
+        """Reads under way at a time where pages are streamed: as many as asked for, or as measured on these disks."""
+        if self.options.read_threads is None and self._disk is not None:
+            self._readers.resize(self._disk.threads)
+        return self._readers.at_once
 
     def run(
         self, program: Any, max_supersteps: int | None = None, watch: Watch | None = None, asked: Asked | None = None
@@ -269,7 +280,8 @@ class Engine:
         if not self._fits(table, kernel.needs_weights):
             left = self.host_memory - self.beside_bytes - self.arrays.nbytes
             cap, given = self.host_memory, (kernel.needs_weights, self.options, self.device_counts)
-            self.sources.prepare(plan_sources({table.name: table}, *given, left, cap, {}), {table.name: table})
+            sources = plan_sources({table.name: table}, *given, left, cap, {}, self._reads)
+            self.sources.prepare(sources, {table.name: table})
         pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
         while True:
             plans = [

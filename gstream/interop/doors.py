@@ -58,7 +58,13 @@ def convert(
     whole report. Raises InputError for files that are no graph, UsageError, ResourceError.
     """
     from gstream.interop.files import opened_files, skipped_file
-    from gstream.interop.storing import converted, place_of, removed_on_failure, work_shown
+    from gstream.interop.storing import (
+        converted,
+        place_of,
+        refuse_stripes_without_name,
+        removed_on_failure,
+        work_shown,
+    )
 
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     hook = work_shown(options.get("progress"))
@@ -66,6 +72,7 @@ def convert(
     with removed_on_failure(folder):
         skipped = skipped_file(path) if options.get("bad_lines") == "skip" and folder is None else None
         storing, reading = split_options(options, skipped)
+        refuse_stripes_without_name(store, storing)
         with opened_files([Path(one) for one in given], path, storing, reading, hook) as (source, stale):
             graph = converted(source, path, folder, storing, options, hook)
         if stale is not None and not graph.conversion["skipped_lines"]:

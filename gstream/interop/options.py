@@ -35,8 +35,9 @@ class StoreOptions(TypedDict, total=False):
     """How edges become a store, with the command line's meaning and defaults (`gstream convert --help`).
 
     directed: False stores every edge in both directions; None: as the source says, else True. memory: bytes, or text as
-    "2GiB". workdir: folder of temporary files, and of the store where no path is given. progress: True shows progress
-    on standard error; a function is called with each pagestore.convert.Progress.
+    "2GiB". workdir: folder of temporary files, and of the store where no path is given. stripe: folders, one a disk,
+    that the pages are spread over. progress: True shows progress on standard error; a function is called with each
+    pagestore.convert.Progress.
     """
 
     directed: bool | None
@@ -51,6 +52,7 @@ class StoreOptions(TypedDict, total=False):
     threads: int | None
     force: bool
     workdir: str | os.PathLike | None
+    stripe: str | os.PathLike | Sequence[str | os.PathLike]
     verify: bool
     progress: bool | ProgressHook | None
 

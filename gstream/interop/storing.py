@@ -56,12 +56,19 @@ def place_of(store: str | os.PathLike | None, workdir: Any) -> tuple[Path, Path 
 def graph_of(source: Any, store: str | os.PathLike | None, options: ConvertOptions, given: Mapping[str, Any]) -> Graph:
     """Convert a source that has no names to be read, and open the store. given: the call's own keywords."""
     hook = work_shown(given.get("progress"))
+    refuse_stripes_without_name(store, options)
     small = in_memory(source) if store is None else None
     if small is not None:
         made, report = convert_in_memory(small, options, hook)
         return finished(Graph(made), source, report, given)
     path, folder = place_of(store, given.get("workdir"))
     return converted(source, path, folder, options, given, hook)
+
+
+def refuse_stripes_without_name(store: str | os.PathLike | None, options: ConvertOptions) -> None:
+    """UsageError for stripes of a store that goes with its graph: they would stay."""
+    if store is None and options.stripe:
+        raise UsageError('--stripe: is for a store that stays. Name it, as store="web.gs".')
 
 
 def converted(
@@ -73,7 +80,7 @@ def converted(
         if folder is None:
             refuse_existing(path, options.replace)
         report = convert(source, path, options, hook)
-        opened = open_store(path)
+        opened = open_store(path, options.stripe)
     if folder is not None:
         goes_with(opened, folder)
     graph = Graph(opened)

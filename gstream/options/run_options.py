@@ -18,6 +18,7 @@ from pagestore.cores import checked_threads, usable_cores
 from pagestore.errors import UsageError, plain
 from pagestore.sizes import parse_size, show_bytes
 
+READ_THREADS = 3  # a disk, where none is given and none is measured, as of pages that stay in memory
 BATCH_BYTES = 16 << 20  # at 16 MiB a link reaches 55.0 of its 55.4 GB/s
 CACHE_POLICIES = ("auto", "lru", "pinned", "0")
 DIRECTIONS = ("auto", "push", "pull")
@@ -69,7 +70,8 @@ class RunOptions:
     zero_copy: where few lists of a page are wanted, GPUs read these in host memory instead of copying the page
     chunk_vertices: the most vertices of WA resident at once; None: as many as fit
     threads: host threads in all; None is the cores this process may use
-    read_threads: threads that read ahead from disk
+    read_threads: threads that read ahead, for each disk that the store lies on; None or "auto": the fewest that are as
+        fast as more, measured once a disk
     checkpoint: folder for checkpoints of a program's run (gstream.engine.checkpoint); None: none. checkpoint_every: so
         many supersteps (10), or a time ("30s", "5m"); None: a minute. resume: go on from the checkpoint that is there,
         on any devices; replace_checkpoint: start afresh though there is one; stop: gstream.options.stopping.StopRequest
@@ -91,7 +93,7 @@ class RunOptions:
     max_supersteps: int | None = None
     chunk_vertices: int | None = None
     threads: int | None = None
-    read_threads: int = 3
+    read_threads: int | str | None = None
     checkpoint: str | os.PathLike | None = None
     checkpoint_every: int | str | None = None
     resume: bool = False
@@ -102,6 +104,8 @@ class RunOptions:
 
     @in_python()
     def __post_init__(self) -> None:
+        if self.read_threads == "auto":
+            self.read_threads = None
         for name in SIZES:
             setattr(self, name, parse_size(getattr(self, name), _flag(name)))
         for name, least in LEAST.items():

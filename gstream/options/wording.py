@@ -20,6 +20,7 @@ KEYWORDS = {
     "certify",
     "ldbc",
     "force",
+    "stripe",
 }  # of calls; gstream.options.run_options and the registry add the names of theirs
 SWITCHES = ("resume", "replace_checkpoint", "force", "certify", "float64", "weighted", "ldbc", "endpoints")
 OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?: (FOLDER|FILE|ID|N|host|kept)(?![:\w]))?")

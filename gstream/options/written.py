@@ -11,6 +11,7 @@ from pagestore.errors import UsageError
 from pagestore.replacing import refuse_replacing
 
 STDIN = "-"
+STRIPE_SUFFIX = ".stripe"  # as in pagestore.meta, which loads more than --help needs
 
 
 def refuse_existing(path: Path, force: bool, example: str = "graph.gs") -> None:
@@ -32,12 +33,28 @@ def refuse_overwriting(written: Iterable[Path], read: Iterable[str | Path]) -> N
     for path in written:
         if not path.name:  # "", ".", "/"
             raise UsageError(f"{path}: is a folder. Name a file.")
+        if path.name.endswith(STRIPE_SUFFIX) and path.exists():
+            raise UsageError(f"{path}: is part of a striped store, which writing would destroy. Name another file.")
         for target in (path, path.with_name(path.name + ".partial")):
             found = _stat(target)
             for source, other in sources:
                 if found is not None and os.path.samestat(found, other):
                     shown = "standard input" if str(source) == STDIN else f"the input {source}"
                     raise UsageError(f"{target}: is {shown}; writing would destroy what is read. Name another file.")
+
+
+def stripe_folders(given: list[str] | None) -> tuple[str, ...]:
+    """Folders of --stripe A,B,..., which may be given several times."""
+    return tuple(folder for text in given or () for folder in text.split(","))
+
+
+def check_stripes(given: list[str] | None) -> None:
+    """UsageError when --stripe names no folders that can be written: they are the user's to make, on disks of his."""
+    for folder in stripe_folders(given):
+        if not os.path.isdir(folder):
+            raise UsageError(f"--stripe {folder}: no such folder. Make it first, on a disk of its own.")
+        if not os.access(folder, os.W_OK):
+            raise UsageError(f"--stripe {folder}: is not writable. Name another folder.")
 
 
 def refuse_twice(written: Iterable[Path]) -> None:

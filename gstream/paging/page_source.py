@@ -5,8 +5,8 @@ Rows of one pool, `uint8[rows, page_bytes]`, hold the pages:
     resident    row p holds page p; a page is read when it is first wanted, and stays
     streamed    rows [0, cache) are slots of the page cache, the rest is the ring: `groups` groups of batch_pages rows
 
-A batch that is being read or used keeps its ring group and pins its cache slots until its `done` is called. Reads run
-on `readers` threads, one batch a read, up to all free groups ahead of the consumer.
+A batch that is being read or used keeps its ring group and pins its cache slots until its `done` is called. Threads
+read up to all free groups ahead of the consumer, a batch from each file that holds some of its pages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol
@@ -27,8 +26,10 @@ import numpy as np
 from gstream.paging.ownership import cut_batches
 from gstream.paging.page_cache import PageCache
 from gstream.paging.page_table import NO_PAGES, PageTable
+from gstream.paging.readers import Read, Readers
 from gstream.telemetry.trace import Trace, timed
 from pagestore.io import aligned_empty
+from pagestore.spread import Spread
 
 SEGMENT_BYTES = 16 << 20
 Pin = Callable[[np.ndarray, bool], Callable[[], None]]  # pin(array, touched): what undoes it (gstream.devices.base)
@@ -36,7 +37,9 @@ POISON = 0xA5  # released rows are filled with it when a fake device takes part:
 
 
 class Reader(Protocol):
-    """Reads runs of pages without the GIL, CRC checked (pagestore.PageReader)."""
+    """Reads runs of pages without the GIL, CRC checked (pagestore.PageReader). spread: which file holds which."""
+
+    spread: Spread
 
     def read(self, first: int, count: int, out: np.ndarray) -> np.ndarray: ...
 
@@ -141,7 +144,7 @@ class PageSource:
     """Feeds batches of one topology's pages. One thread consumes a streamed source; a resident one may be shared."""
 
     def __init__(
-        self, table: PageTable, reader: Reader, plan: SourcePlan, readers: ThreadPoolExecutor,
+        self, table: PageTable, reader: Reader, plan: SourcePlan, readers: Readers,
         count: Callable[[int], None], poison: bool = False, trace: Trace | None = None, pin: Pin | None = None,
     ) -> None:  # fmt: skip
         """count: called with the bytes of each read, by any thread."""
@@ -169,7 +172,7 @@ class PageSource:
         self._readers = readers
         self._passed = 0  # pages that the device keeps
         self._free = deque(range(plan.groups))
-        self._ahead: deque[tuple[Batch, Future[None] | None]] = deque()
+        self._ahead: deque[tuple[Batch, Read | None]] = deque()
         self._loaded = np.zeros(table.pages if plan.resident else 0, dtype=bool)
 
     @property
@@ -241,11 +244,11 @@ class PageSource:
             if len(numbers):
                 yield Batch(self.table, numbers, numbers, self.pages, weights)
             return
-        reads: deque[tuple[np.ndarray, Future[None] | None]] = deque()
+        reads: deque[tuple[np.ndarray, Read | None]] = deque()
         try:
             for part in self._cut(numbers):
                 absent = part[~self._loaded[part]]
-                reads.append((part, self._readers.submit(self._read, absent, absent) if len(absent) else None))
+                reads.append((part, self._start_reading(absent, absent) if len(absent) else None))
             while reads:
                 part, read = reads.popleft()
                 if read is not None:
@@ -281,9 +284,9 @@ class PageSource:
         finally:
             self._let_go(reads)
 
-    def _take_ahead(self, parts: deque[np.ndarray], weights: bool) -> deque[tuple[Batch, Future[None] | None]]:
+    def _take_ahead(self, parts: deque[np.ndarray], weights: bool) -> deque[tuple[Batch, Read | None]]:
         """The batches at the head of `parts` that are being read already; others that are go."""
-        reads: deque[tuple[Batch, Future[None] | None]] = deque()
+        reads: deque[tuple[Batch, Read | None]] = deque()
         while self._ahead and parts and self._is_next(self._ahead[0][0], parts[0], weights):
             reads.append(self._ahead.popleft())
             parts.popleft()
@@ -304,19 +307,19 @@ class PageSource:
         self._let_go(self._ahead)
         self._ahead.clear()
 
-    def _let_go(self, reads: Collection[tuple[Batch, Future[None] | None]]) -> None:
+    def _let_go(self, reads: Collection[tuple[Batch, Read | None]]) -> None:
         """End the reads of batches that nobody will use, and give their rows back.
 
         The cache has given slots to their pages already: pages that were not read after all are when they are wanted.
         """
         _wait_for((read for _, read in reads), self._process)
         for batch, read in reads:
-            if self.cache is not None and read is not None and (read.cancelled() or read.exception() is not None):
+            if self.cache is not None and read is not None and read.failed:
                 self._unread[batch.rows[batch.rows < self.plan.cache_pages]] = True
             batch.done()
 
     @staticmethod
-    def _finished(reads: deque[tuple[Batch, Future[None] | None]]) -> Batch:
+    def _finished(reads: deque[tuple[Batch, Read | None]]) -> Batch:
         """The oldest batch, once it is read; its error leaves it in the queue."""
         batch, read = reads[0]
         if read is not None:
@@ -324,7 +327,7 @@ class PageSource:
         reads.popleft()
         return batch
 
-    def _begin(self, numbers: np.ndarray, group: int, weights: bool) -> tuple[Batch, Future[None] | None]:
+    def _begin(self, numbers: np.ndarray, group: int, weights: bool) -> tuple[Batch, Read | None]:
         """Choose rows for a batch and start reading what is not in memory."""
         base = self.plan.cache_pages + group * self.plan.batch_pages
         rows = np.arange(base, base + len(numbers), dtype=np.int64)
@@ -348,7 +351,7 @@ class PageSource:
         batch.done = lambda: self._release(group, slots, rows[rows >= self.plan.cache_pages])
         if not absent.any():
             return batch, None
-        return batch, self._readers.submit(self._read, numbers[absent], rows[absent])
+        return batch, self._start_reading(numbers[absent], rows[absent])
 
     def _release(self, group: int, slots: np.ndarray, ring_rows: np.ndarray) -> None:
         if self.poison:
@@ -356,6 +359,18 @@ class PageSource:
         if self.cache is not None:
             self.cache.unpin(slots)
         self._free.append(group)
+
+    def _start_reading(self, numbers: np.ndarray, rows: np.ndarray) -> Read:
+        """Have the threads of each disk read what it holds of the pages into rows."""
+        files, parts = self._reader.spread.files_of(numbers), []
+        try:
+            for file in np.unique(files).tolist():
+                here = files == file
+                parts.append(self._readers.submit(file, self._read, numbers[here], rows[here]))
+        except BaseException:
+            Read(parts).end()
+            raise
+        return Read(parts)
 
     def _read(self, numbers: np.ndarray, rows: np.ndarray) -> None:
         """Read pages into rows, one call a run of pages whose rows are neighbours too."""
@@ -371,11 +386,11 @@ class PageSource:
         self._count(self.table.stored_bytes(len(numbers), self.weights is not None))
 
 
-def _wait_for(reads: Iterable[Future[None] | None], process: int) -> None:
+def _wait_for(reads: Iterable[Read | None], process: int) -> None:
     """Cancel what has not begun and wait for the rest, so that no thread writes into rows afterwards.
 
     process: whose threads they are; none is there to wait for in a child that it forked.
     """
     for read in list(reads) if os.getpid() == process else []:
-        if read is not None and not read.cancel():
-            read.exception()
+        if read is not None:
+            read.end()

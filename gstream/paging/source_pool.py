@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from gstream.paging.page_source import InMemory, PageSource, Pin, SourcePlan
 from gstream.paging.page_table import NO_PAGES, PageTable
+from gstream.paging.readers import Readers
 from gstream.telemetry.trace import Trace
 
 
@@ -26,7 +26,7 @@ class Sources:
     """
 
     def __init__(
-        self, store: Any, devices: int, pin: Pin | None, readers: ThreadPoolExecutor, capped: bool, poison: bool,
+        self, store: Any, devices: int, pin: Pin | None, readers: Readers, capped: bool, poison: bool,
         trace: Trace | None,
     ) -> None:  # fmt: skip
         self._store, self._devices, self._readers = store, devices, readers

@@ -6,7 +6,8 @@ The host's, a file for each number of threads; they take about 0.1 s:
     call_s       handing one task to all threads and waiting for them
     pull_edges   random reads of 4 bytes with a sum, by all threads; push_edges: random atomic additions of 8 bytes
     merge        rate of combining two arrays
-    disk         O_DIRECT reads of the store's own pages, by the threads that read ahead; kept by file system
+    disk         O_DIRECT reads of the store's own pages, and the fewest threads a disk that are as fast as more; kept
+                 by file systems
 
 A GPU's, a file for each name of a GPU (gstream.devices.gpu.probe measures them in less than a second):
 
@@ -29,11 +30,11 @@ import os
 import platform
 import re
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +47,18 @@ from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import kernel
 from gstream.paging.page_source import page_rows
 from gstream.paging.page_table import PageTable
+from gstream.paging.readers import Read, Readers
 from gstream.planning.cost_equations import Constants, GpuConstants
 from pagestore.errors import GstreamError
 
 COPY_BYTES = 32 << 20  # larger than caches
 TARGETS = 1 << 20  # vertices of the measured gather: values of 4 MiB, between cache and memory as in real graphs
 EDGES = 1 << 21
-DISK_BYTES = 64 << 20
+DISK_BYTES = 128 << 20  # of each file: a disk of 1 GB/s takes half a second for four counts of threads
 DISK_RUN = 8 << 20
+THREADS = (1, 2, 3, 4, 6, 8, 12, 16)  # that read from a disk, as they are tried
+APART_SHARE = 4  # of a count's pages are read in no order
+LESS_THAN_BEST = 0.95  # of the best rate does: fewer reads at a time take less memory
 WEIGHT = 0.25  # of the last run
 CALLS_A_BATCH = 3  # copy of the pages, copy of the work list, launch: an event goes with each but one
 LINK, LISTS, KERNELS = ("c1", "c2", "call_s"), ("list_s",), ("pull_edges", "push_edges", "memory")  # of a GPU's probes
@@ -171,22 +176,33 @@ def _file(who: int | str, folder: Path | None) -> Path:
     return (folder or cache_folder()) / f"constants-{platform.node()}-{plain}.json"
 
 
-def with_disk(
-    known: Constants, reader: Any, table: PageTable, path: str, readers: ThreadPoolExecutor, threads: int,
-    folder: Path | None = None,
-) -> Constants:  # fmt: skip
-    """The same constants with the rate of the disk that `path` lies on, from the file or measured on its pages."""
+@dataclass(frozen=True)
+class Disk:
+    """How the disks of a store read: bytes/s of all at once, by `threads` threads for each; apart: of single pages in
+    no order."""
+
+    rate: float
+    threads: int
+    apart: float
+
+
+def disk(open_reader: Callable[[], Any], table: PageTable, paths: list[str], folder: Path | None = None) -> Disk | None:
+    """How the disks that `paths`, a store's files, lie on read: from the file, or measured on the store's pages.
+
+    The threads are the fewest that read within LESS_THAN_BEST of the fastest count. None for a store that is too small.
+    """
     file = (folder or cache_folder()) / f"constants-disk-{platform.node()}.json"
-    rates = _read(file)
-    names = str(os.stat(path).st_dev), f"{os.stat(path).st_dev} apart"
-    if not rates.keys() >= set(names) and table.pages * table.page_bytes >= DISK_RUN:
-        for name, apart in zip(names, (False, True), strict=True):
-            rates[name] = _disk_rate(reader, table, readers, threads, apart)
-        _write(file, rates)
-    if not rates.keys() >= set(names):
-        return known
-    disk, single = (rates[name] for name in names)
-    return replace(known, disk=disk, disk_apart=min(single, disk))
+    known = _read(file)
+    disks = "+".join(sorted({str(os.stat(path).st_dev) for path in paths}))
+    names = disks, f"{disks} threads", f"{disks} apart"
+    if not known.keys() >= set(names):
+        if table.pages * table.page_bytes < DISK_RUN * max(THREADS):
+            return None
+        found = _best_of(open_reader(), table)
+        known |= dict(zip(names, (found.rate, found.threads, found.apart), strict=True))
+        _write(file, known)
+    rate, threads, apart = (known[name] for name in names)
+    return Disk(rate, int(threads), min(apart, rate))
 
 
 def measure(workers: Workers) -> Constants:
@@ -224,25 +240,40 @@ def _least_seconds(call: Callable[[], Any], times: int = 8) -> float:
     return max(min(taken), 1e-9)
 
 
-def _disk_rate(reader: Any, table: PageTable, readers: ThreadPoolExecutor, threads: int, apart: bool) -> float:
-    """Bytes a second of reading up to DISK_BYTES of pages, `threads` runs of DISK_RUN at a time; apart: of single pages
-    in no order."""
-    run = 1 if apart else max(1, DISK_RUN // table.page_bytes)
-    pages = min(table.pages, DISK_BYTES // table.page_bytes)
-    begins = np.arange(0, pages, run)
-    if apart:
-        begins = np.random.default_rng(1).permutation(table.pages)[:pages]
-    buffers = [page_rows(run, table.page_bytes) for _ in range(threads)]
+def _best_of(reader: Any, table: PageTable) -> Disk:
+    """Rates by ever more threads a disk, until more don't help; each count reads other pages, which no cache holds."""
+    sample = min(table.pages, reader.spread.files * DISK_BYTES // table.page_bytes)
+    rates: dict[int, float] = {}
+    for number, threads in enumerate(THREADS):
+        first = number * sample % (table.pages - sample + 1)
+        rates[threads] = _disk_rate(reader, table, threads, range(first, first + sample))
+        if rates[threads] < max(rates.values()) * LESS_THAN_BEST:
+            break
+    best = max(rates.values())
+    threads = next(threads for threads, rate in rates.items() if rate >= best * LESS_THAN_BEST)
+    strewn = np.random.default_rng(1).permutation(table.pages)[: sample // APART_SHARE]
+    return Disk(rates[threads], threads, _disk_rate(reader, table, threads, strewn.tolist(), most=1))
 
-    def read(lane: int) -> None:
-        for first in begins[lane::threads].tolist():
-            count = 1 if apart else min(run, pages - first)
-            reader.read(first, count, out=buffers[lane][:count])
 
-    list(readers.map(read, range(threads)))  # touches the buffers
-    began = time.perf_counter()
-    list(readers.map(read, range(threads)))
-    return pages * table.page_bytes / max(time.perf_counter() - began, 1e-9)
+def _disk_rate(reader: Any, table: PageTable, threads: int, pages: Sequence[int], most: int = 0) -> float:
+    """Bytes a second of reading these pages, each file by so many threads; most: pages of one read, 0: DISK_RUN."""
+    most, own, parts = most or max(1, DISK_RUN // table.page_bytes), threading.local(), []
+
+    def read(first: int, count: int) -> None:
+        if not hasattr(own, "pages"):
+            own.pages = page_rows(most, table.page_bytes)
+        reader.read(first, count, out=own.pages[:count])
+
+    readers = Readers(reader.spread.files, threads)
+    try:
+        began = time.perf_counter()
+        for at in range(0, len(pages), most):
+            for run in reader.spread.runs(pages[at], min(most, len(pages) - at)):
+                parts.append(readers.submit(run.file, read, run.first, run.pages))
+        Read(parts).result()
+        return len(pages) * table.page_bytes / max(time.perf_counter() - began, 1e-9)
+    finally:
+        readers.close()
 
 
 def _read(path: Path) -> dict[str, float]:

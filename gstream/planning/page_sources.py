@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gstream.options.run_options import RunOptions
+from collections.abc import Callable
+
+from gstream.options.run_options import READ_THREADS, RunOptions
 from gstream.paging.page_source import SourcePlan
 from gstream.paging.page_table import LEAST_GROUPS, PageTable
 from pagestore.errors import CapError
@@ -12,12 +14,13 @@ TOLD_SHARE = 16  # of the host memory that is left for pages, the part of those 
 
 def plan_sources(
     tables: dict[str, PageTable], weights: bool, options: RunOptions, counts: tuple[int, int], left: int, cap: int,
-    on_device: dict[str, int],
+    on_device: dict[str, int], reads: Callable[[], int] = lambda: READ_THREADS,
 ) -> dict[str, SourcePlan]:  # fmt: skip
     """How host memory holds the pages: all of them where they fit in `left` bytes, else a ring and a cache.
 
     counts: of devices, and of host devices. on_device: slots of each device's own cache, by topology; pages that these
-    keep are not kept here, too. Raises ResourceError, naming the bytes needed, where PageTable.least_bytes do not fit.
+    keep are not kept here, too. reads: tells how many reads are under way at a time, where pages are streamed.
+    Raises ResourceError, naming the bytes needed, where PageTable.least_bytes do not fit.
     """
     plans: dict[str, SourcePlan] = {}
     (devices, hosts), waiting = counts, sorted(tables.values(), key=lambda table: table.pages)
@@ -38,7 +41,7 @@ def plan_sources(
             left -= whole
             continue
         budget = left // (len(waiting) - index) // devices
-        groups, policy = options.read_threads + 2, options.cache_policy
+        groups, policy = reads() + 2, options.cache_policy
         most = budget // 2 if policy else budget
         while batch > 1 and groups * batch * page > max(most, LEAST_GROUPS * page):
             batch //= 2

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gstream.devices.job import DevicePlan, Range
+from gstream.options.run_options import READ_THREADS
 from gstream.paging.ownership import Partition, cut_batches, slices
 from gstream.paging.page_source import SourcePlan
 from gstream.paging.page_table import PageTable
@@ -34,8 +35,8 @@ class Plan:
     depends on its vertex alone (gstream.devices.base.Exchange.attach). cores: what the host's cores hold beside the
     devices, where they may take pages; core_constants: how fast they are. idle: why cores that are there don't.
     notifies: a superstep of SUM may sum again the lists of those vertices alone that active ones tell over the
-    out-pages, which have a source, too (gstream.engine.notify_pull).
-    spared: devices that were asked for, and would make it slower.
+    out-pages, which have a source, too (gstream.engine.notify_pull). spared: devices that were asked for, and would
+    make it slower. read_threads, disks: threads that read ahead from each disk, and how many there are.
     """
 
     case: int
@@ -64,6 +65,8 @@ class Plan:
     unread: dict[str, int] = field(default_factory=dict)
     in_host_cache: dict[str, int] = field(default_factory=dict)
     on_devices: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    read_threads: int = READ_THREADS
+    disks: int = 1
 
     @property
     def device(self) -> DevicePlan:

@@ -6,13 +6,13 @@ the caps; its errors name a cap that is enough, by the same sums that decide wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from gstream.devices.job import DevicePlan, Range
-from gstream.options.run_options import RunOptions
+from gstream.options.run_options import READ_THREADS, RunOptions
 from gstream.paging.ownership import Partition
 from gstream.paging.page_source import SourcePlan
 from gstream.paging.page_table import PageTable
@@ -210,14 +210,14 @@ class Memory:
 def make_plan(
     code: Any, graph: Graph, options: RunOptions, places: Sequence[Place], partition: Partition, host_memory: int,
     constants: Constants, known: dict[str, PageTable] | None = None, taken: int = 0, later: int = 0,
-    cores: bool = False,
+    cores: bool = False, reads: Callable[[], int] = lambda: READ_THREADS,
 ) -> Plan:  # fmt: skip
     """Plan a run of a compiled program. Raises UsageError or ResourceError where it can't be done.
 
     places: one a device; partition: who owns which pages. host_memory: bytes that host memory may hold. known: page
     sets that devices may have cached before: they keep them where there is room for all. taken: bytes that an algorithm
     holds beside the program. later: that it takes in all when the program has ended; a host_memory that lacks them is
-    refused here, before any work. cores: the host's stand beside devices that all copy.
+    refused here, before any work. cores: the host's stand beside devices that all copy. reads: as of plan_sources.
     """
     memory = Memory(code, graph, options, places, host_memory, taken, later)
     fits = memory.fit()
@@ -236,16 +236,18 @@ def make_plan(
     most = {name: max(slots.get(name, 0) for slots in cached) for slots in cached for name in slots}
     counts, told = (memory.devices, hosts), memory.told(layout)
     telling = 0 if told is None else bytes_to_tell(told, used, weights, counts, left)
-    sources = plan_sources(used, weights, options, counts, left - telling, host_memory, most)
+    reading = partial(plan_sources, options=options, cap=host_memory, reads=reads)
+    using = partial(reading, used, weights, on_device=most)
+    sources = using(counts=counts, left=left - telling)
     beside, idle = None, ""
     if cores:
-        beside, idle = _beside(memory, fits, sources, cached, left, host_memory, most)
+        beside, idle = _beside(memory, fits, sources, cached, left, using)
     if beside is not None:
         host["attributes of cores"] = sum(beside.held.values())
         left, counts = left - host["attributes of cores"], (memory.devices + 1, 1)
-        sources = plan_sources(used, weights, options, counts, left, host_memory, most)
+        sources = using(counts=counts, left=left)
     if told is not None and telling:
-        sources |= plan_sources({told.name: told}, False, options, counts, telling, host_memory, {})
+        sources |= reading({told.name: told}, False, counts=counts, left=telling, on_device={})
     held = used if told is None else used | {told.name: told}
     host |= bytes_of_pages(sources, held, memory.devices + (beside is not None), max(hosts, int(beside is not None)))
     plans = tuple(_device_plan(memory, fit, slots) for fit, slots in zip(fits, cached, strict=True))
@@ -267,17 +269,16 @@ def make_plan(
 
 def _beside(
     memory: Memory, fits: list[DeviceFit], sources: dict[str, SourcePlan], cached: list[dict[str, int]], left: int,
-    cap: int, most: dict[str, int],
+    reading: Callable[..., dict[str, SourcePlan]],
 ) -> tuple[DevicePlan | None, str]:  # fmt: skip
     """What cores beside devices that copy hold, or why they stay idle; fixed shares are given anyway. left: bytes of
-    host memory that pages may take."""
+    host memory that pages may take. reading: plan_sources of the run."""
     fit, used, fixed = fits[0], memory.used(fits[0].layout), memory.options.dispatch == "fixed"
     code, graph = memory.code, memory.graph
     held = fixed_bytes(code, fit.layout, graph, False)
     held["WA"] = max(fit.chunk, min(BLOCK, graph.vertices)) * vertex_bytes(code, fit.layout, graph, False)
     try:
-        counts = memory.devices + 1, 1
-        with_cores = plan_sources(used, memory.weights, memory.options, counts, left - sum(held.values()), cap, most)
+        with_cores = reading(counts=(memory.devices + 1, 1), left=left - sum(held.values()))
     except CapError:
         return None, "the host's memory has no room for their attributes"
     whole = all(sum(slots.get(name, 0) for slots in cached) >= used[name].pages for name in used)

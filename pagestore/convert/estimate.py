@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,8 +135,9 @@ class Budget:
 
 def store_bytes(
     vertices: int, edges: int, topologies: int, options: ConvertOptions, id_bytes: int, weight_bytes: int, named: bool
-) -> int:
-    """About how large the store will be; `edges` of one topology, `named`: user IDs are stored."""
+) -> tuple[int, int]:
+    """About how many bytes the pages will take, and all else in the store; `edges` of one topology, `named`: user IDs
+    are stored."""
     layout = PageLayout(options.page_bytes, id_bytes)
     words = edges + RECORD_WORDS * min(vertices, edges)
     slack = SLACK + (1 / (COLUMN_WASTE - 1) if options.columns > 1 else 0)
@@ -143,7 +145,7 @@ def store_bytes(
     page = options.page_bytes + (layout.weight_page_bytes(weight_bytes) if weight_bytes else 0)
     heads = vertices * HEAD_NEIGHBOURS * id_bytes if options.heads else 0
     vectors = vertices * (8 + (8 if named else 0) + (id_bytes if options.order != "natural" else 0))
-    return topologies * (pages * page + heads) + vectors + (1 << 20)
+    return topologies * pages * page, topologies * heads + vectors + (1 << 20)
 
 
 def work_bytes(budget: Budget) -> tuple[int, int]:
@@ -160,23 +162,39 @@ def same_disk(first: Path, second: Path) -> bool:
     return os.stat(first).st_dev == os.stat(second).st_dev
 
 
-def needed_bytes(one_disk: bool, store_size: int, work_size: int, kept: int, spilled: int = 0) -> tuple[int, int]:
-    """Free bytes that a conversion needs: (in the store's folder, in the folder of temporary files).
+def shares(store: Path, stripe: tuple[str, ...], pages: int, rest: int) -> dict[Path, int]:
+    """Bytes of a store in each folder that it has files in; `pages`, `rest` as of `store_bytes`."""
+    found = dict.fromkeys([store.absolute().parent, *map(Path, stripe)], 0)
+    found[store.absolute().parent] += rest
+    for folder in map(Path, stripe or [store.absolute().parent]):
+        found[folder] += -(-pages // max(1, len(stripe)))
+    return found
 
-    On one disk both are the sum. It writes `work_size` temporary bytes at most; `kept` of them still lie there while
-    the store is written, and `spilled` of them are written already.
+
+def needed_bytes(
+    store: Mapping[Path, int], work: Path, work_size: int, kept: int, spilled: int = 0
+) -> list[tuple[Path, int]]:
+    """Free bytes that a conversion needs on each disk: (a folder on it, bytes).
+
+    store: as of `shares`; work: the folder of temporary files. It writes `work_size` temporary bytes at most; `kept` of
+    them still lie there while the store is written, and `spilled` of them are written already.
     """
-    if one_disk:
-        whole = max(work_size, kept + store_size) - spilled
-        return whole, whole
-    return store_size, work_size - spilled
+    disks: list[tuple[Path, int]] = []
+    for folder, size in store.items():
+        other = next((disk for disk in disks if same_disk(disk[0], folder)), None)
+        if other is not None:
+            disks.remove(other)
+        disks.append((folder, size) if other is None else (other[0], other[1] + size))
+    for number, (folder, size) in enumerate(disks):
+        if same_disk(folder, work):
+            disks[number] = folder, max(work_size, kept + size) - spilled
+            return disks
+    return [*disks, (work, work_size - spilled)]
 
 
-def check_space(store: Path, store_size: int, work: Path, work_size: int, kept: int, spilled: int = 0) -> None:
+def check_space(store: Mapping[Path, int], work: Path, work_size: int, kept: int, spilled: int = 0) -> None:
     """Raise ResourceError when a disk lacks room; arguments as of `needed_bytes`."""
-    folder = store.absolute().parent
-    needs = needed_bytes(same_disk(folder, work), store_size, work_size, kept, spilled)
-    for place, needed in zip((folder, work), needs, strict=True):
+    for place, needed in needed_bytes(store, work, work_size, kept, spilled):
         free = free_bytes(place)
         if needed > free:
             raise ResourceError(
@@ -186,11 +204,21 @@ def check_space(store: Path, store_size: int, work: Path, work_size: int, kept: 
 
 
 @dataclass(frozen=True)
+class Disk:
+    """Bytes that a conversion needs on the disk of a folder, and bytes that are free there."""
+
+    folder: str
+    needed: int
+    free: int
+
+
+@dataclass(frozen=True)
 class Estimate:
     """What a conversion would take, estimated unless `exact`: then all edges were read, and the vertices are known.
 
-    sampled_edges: edges read for it. kept_bytes: temporary bytes while the store is written. one_disk: the store and
-    the temporary files share a disk. size_known: False for a pipe that goes on: the figures are of the edges read.
+    sampled_edges: edges read for it. kept_bytes: temporary bytes while the store is written. disks: what is needed and
+    free on each. stripes: files beside the store's main one. size_known: False for a pipe that goes on: the figures are
+    of the edges read.
     """
 
     vertices: int
@@ -208,14 +236,14 @@ class Estimate:
     threads: int
     sampled_edges: int
     kept_bytes: int
-    one_disk: bool
+    disks: tuple[Disk, ...]
+    stripes: int
     size_known: bool
 
     @property
     def fits(self) -> bool:
         """Whether the disks have room, by the estimate; the conversion itself asks `check_space`."""
-        store, work = needed_bytes(self.one_disk, self.store_bytes, self.work_bytes, self.kept_bytes)
-        return store <= self.free_store_bytes and work <= self.free_work_bytes
+        return all(disk.needed <= disk.free for disk in self.disks)
 
 
 def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> Estimate:
@@ -251,7 +279,7 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     width = 0 if dtype is None else dtype.itemsize
     shuffles = topologies + (options.order != "natural")
     budget = Budget(options.memory_bytes, options.workers, width, id_bytes, 0, vertices, stored, shuffles)
-    size = store_bytes(vertices, stored, topologies, options, id_bytes, width, known is None)
+    pages, rest = store_bytes(vertices, stored, topologies, options, id_bytes, width, known is None)
     work, kept = work_bytes(budget)
     folder = store.absolute().parent
     # One core's share for each stored edge and shuffle; reading runs beside it only where the source is ours.
@@ -259,10 +287,14 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     if named:
         seconds += (vertices * NS_PER_NAME + edges * NS_PER_NAMED_EDGE) * 1e-9
         names_bytes = vertices * (8 + source.name_bytes // max(1, 2 * tally.edges))
-        size += names_bytes
+        rest += names_bytes
         work += edges * NAMED_EDGE_BYTES + names_bytes
+    places = shares(store, options.stripe, pages, rest)
+    disks = needed_bytes(places, options.workdir or folder, work, kept)
     return Estimate(
-        vertices, edges, stored, topologies, None if dtype is None else dtype.name, ended and known is not None, size,
+        vertices, edges, stored, topologies, None if dtype is None else dtype.name, ended and known is not None,
+        pages + rest,
         work, budget.results_in_memory, free_bytes(folder), free_bytes(options.workdir or folder), seconds,
-        options.workers, tally.edges, kept, same_disk(folder, options.workdir or folder), size_known,
+        options.workers, tally.edges, kept,
+        tuple(Disk(str(place), needed, free_bytes(place)) for place, needed in disks), len(options.stripe), size_known,
     )  # fmt: skip

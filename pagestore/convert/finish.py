@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +20,19 @@ from pagestore.convert.scan import Tally
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import WINDOW, Vector
 from pagestore.convert.workfolder import WorkFolder
+from pagestore.errors import UsageError
 from pagestore.info import column_pages
 from pagestore.io import Buffers
 from pagestore.layout import HEAD_NEIGHBOURS, PageLayout
 from pagestore.meta import FORMAT, VERSION, Meta
 from pagestore.pack import Lists, pack_heads, pack_large, pack_small
 from pagestore.planning import PagePlan, PagePlanner, PageRange
+from pagestore.stripes import own_stripes, stripe_names, stripe_paths, stripes_of
 from pagestore.writer import StoreWriter, column_facts
 
 LARGE_BUFFER_BYTES = 16 << 20  # pages of one hub packed at a time
 NAMESPACE = uuid.UUID("6f1c2a50-7d0e-5b52-9a34-2f6f0c1d8e47")  # of the UUIDs of stores
+LEAST_STRETCHES = 8  # of the pages in each direction, in each stripe
 NAME_BYTES = 1 << 24  # bytes of string IDs copied at a time
 
 
@@ -165,17 +170,43 @@ class Job:
         self.topologies = names if self.directed else ("out",)
         self.report = Report(path=str(path), directed=self.directed, weighted=self.weighted)
 
-    def new_writer(self, meta: Meta, plans: dict[str, PagePlan], names_bytes: int) -> StoreWriter:
-        """What writes the store."""
-        return StoreWriter(str(self.path), meta, plans, names_bytes)
+    @property
+    def folders(self) -> list[Path]:
+        """Of the store's files: the main one's, and the stripes'."""
+        return [self.path.absolute().parent, *map(Path, self.options.stripe)]
 
-    def check_space(self, store_size: int, work_size: int, kept: int) -> None:
-        """Raise ResourceError when a disk lacks room."""
-        check_space(self.path, store_size, self.work.path, work_size, kept)
+    def new_writer(self, meta: Meta, plans: dict[str, PagePlan], names_bytes: int) -> StoreWriter:
+        """What writes the store. Its stripes, and those of a store that it replaces, are noted for after a kill."""
+        folders = self.options.stripe
+        replaced, lost = stripes_of(self.path, folders)
+        stripes = stripe_paths(meta, folders)
+        own_stripes(self.path, stripes)
+        if lost:
+            self.report.notes.append(
+                f"{self.path}: stripes of the store that is replaced were not found; remove them where they are: "
+                f"{', '.join(map(os.path.basename, lost))}"
+            )
+        if stripes or replaced:
+            self.work.note_files([*stripes, *replaced])
+        try:
+            return StoreWriter(str(self.path), meta, plans, names_bytes, folders)
+        except UsageError:  # another process writes these files
+            self.work.note_files([])
+            raise
+
+    def check_space(self, sizes: Mapping[Path, int], work_size: int, kept: int) -> None:
+        """Raise ResourceError when a disk lacks room; sizes: bytes of the store by folder."""
+        check_space(sizes, self.work.path, work_size, kept)
 
     def written_bytes(self) -> int:
         """Of the store that is in place."""
-        return self.path.stat().st_size
+        return self.path.stat().st_size + sum(os.stat(stripe).st_size for stripe in self.report.stripes)
+
+
+def stretch_of(plans: dict[str, PagePlan], stripes: int) -> int:
+    """Pages of a stretch: 16 MiB, less where the disks would get few stretches and so unlike shares."""
+    plan = max(plans.values(), key=lambda plan: plan.pages)
+    return max(1, min(plan.layout.stretch_pages, plan.pages // (LEAST_STRETCHES * stripes)))
 
 
 def describe(
@@ -198,6 +229,13 @@ def describe(
     }
     content = [FORMAT, VERSION, provenance, identity.digest(), identity.vertices, job.directed, f"{first.hash:016x}"]
     text = json.dumps([*content, sorted(edges)], sort_keys=True, default=str)
+    store_uuid = str(uuid.uuid5(NAMESPACE, text))
+    striped: dict[str, Any] = {}
+    if options.stripe:
+        striped = {
+            "stripes": stripe_names(job.path, options.stripe, store_uuid),
+            "stripe_pages": options.stripe_pages or stretch_of(plans, len(options.stripe)),
+        }
     largest = {name: _largest(vector) for name, vector in degrees.items()}
     dropped = first.duplicates if options.dedupe else 0
     return Meta(
@@ -206,7 +244,7 @@ def describe(
         id_kind=identity.kind, id_base=identity.id_base, heads=options.heads, max_out_degree=largest["out"],
         max_in_degree=largest.get("in", largest["out"]), self_loops=first.loops, duplicates=first.duplicates - dropped,
         dropped_duplicates=dropped, dropped_self_loops=job.report.dropped_self_loops,
-        dropped_lines=job.source.skipped.count, uuid=str(uuid.uuid5(NAMESPACE, text)), provenance=provenance, **weights,
+        dropped_lines=job.source.skipped.count, uuid=store_uuid, provenance=provenance, **weights, **striped,
         **column_facts(plans),
     )  # fmt: skip
 
@@ -234,8 +272,10 @@ def write_store(
     names_bytes = len(identity.names.data) if identity.kind == "strings" else 0
     writer = job.new_writer(meta, plans, names_bytes)
     try:
-        size = sum(int(np.prod(shape, dtype=object)) * dtype.itemsize for dtype, shape in writer.datasets.values())
-        job.check_space(size, 0, 0)
+        sizes: Counter[Path] = Counter()
+        for folder, size in zip(job.folders, writer.file_bytes, strict=True):
+            sizes[folder] += size
+        job.check_space(sizes, 0, 0)
         pack_topologies(edges, plans, writer, job.budget.range_edges, job.threads, job.hook)
         write_vector(writer, "vertices/out_degree", degrees["out"])
         if job.directed:
@@ -257,7 +297,8 @@ def _tell(job: Job, meta: Meta, plans: dict[str, PagePlan], edges: dict[str, Sor
     for name in ("vertices", "weight_dtype", "self_loops", "duplicates", "dropped_duplicates", "page_bytes", "id_bytes",
                  "uuid"):  # fmt: skip
         setattr(report, name, getattr(meta, name))
-    report.input_edges, report.store_bytes = job.tally.edges, job.written_bytes()
+    report.stripes, report.input_edges = stripe_paths(meta, job.options.stripe), job.tally.edges
+    report.store_bytes = job.written_bytes()
     report.out_edges, report.in_edges = (edges[name].edges if name in edges else 0 for name in ("out", "in"))
     report.weights_rounded = job.tally.inexact_weights if meta.weight_dtype == "f4" else 0
     report.skipped_lines, report.comment_lines = skipped.count, skipped.comments

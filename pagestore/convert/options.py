@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from pagestore.cores import checked_threads, usable_cores
 from pagestore.errors import UsageError
 from pagestore.layout import COLUMN_WIDTHS, DEFAULT_PAGE_BYTES, MIN_PAGE_BYTES
+from pagestore.meta import MOST_STRIPES
 from pagestore.sizes import parse_size
 
 TOPOLOGIES = ("both", "out", "in")
@@ -28,7 +30,8 @@ class ConvertOptions:
     `replace` never change a byte of the store. `order_buckets`: buckets of the approximate sort (Edge-Vertex paper,
     section 4.1), None = one a degree. `columns`: records of a group in column pages (its Per_Group_Num, section 4.2),
     1 = none. `workdir` is for temporary files (default: beside the store, in STORE.partial.d). Without `replace` an
-    existing store is left alone.
+    existing store is left alone. `stripe`: folders, on as many disks, that the pages are spread over, by stretches of
+    `stripe_pages` (None: 16 MiB of them, less for few pages); the store remembers them as absolute names.
     """
 
     memory_bytes: int = DEFAULT_MEMORY_BYTES
@@ -48,6 +51,8 @@ class ConvertOptions:
     num_vertices: int | None = None
     heads: bool = True
     columns: int = 1
+    stripe: tuple[str, ...] = ()
+    stripe_pages: int | None = None
 
     def __post_init__(self) -> None:
         for name, flag in (("memory_bytes", "--memory"), ("page_bytes", "--page-size")):
@@ -71,6 +76,9 @@ class ConvertOptions:
             raise UsageError(f"--columns {self.columns}: it must be 1 (none), or {COLUMNS_TEXT}.")
         if self.num_vertices is not None and self.num_vertices < 0:
             raise UsageError(f"--num-vertices {self.num_vertices}: it must be 0 or more.")
+        object.__setattr__(self, "stripe", checked_folders(self.stripe))
+        if self.stripe_pages is not None and self.stripe_pages < 1:
+            raise UsageError(f"stripe_pages {self.stripe_pages}: it must be at least 1.")
 
     def is_directed(self, found: bool | None) -> bool:
         """Whether the graph is directed; `found`: what its source says."""
@@ -84,14 +92,29 @@ class ConvertOptions:
     def lasting(self) -> dict[str, Any]:
         """The options that decide the store's bytes, for its provenance, its UUID and `--resume`.
 
-        `columns` only where it is used: other stores keep the bytes that they had before there were column pages.
+        `columns` and `stripe` only where they are used: stores without keep their bytes.
         """
         names = (
             "directed", "weights", "dedupe", "drop_self_loops", "topology", "order", "order_buckets", "page_bytes",
             "id_bytes", "num_vertices", "heads",
         )  # fmt: skip
         columns = {} if self.columns == 1 else {"columns": self.columns}
-        return {name: getattr(self, name) for name in names} | columns
+        striped = {"stripe": list(self.stripe), "stripe_pages": self.stripe_pages} if self.stripe else {}
+        return {name: getattr(self, name) for name in names} | columns | striped
+
+
+def checked_folders(folders: str | os.PathLike | Iterable[str | os.PathLike]) -> tuple[str, ...]:
+    """Absolute names of folders for stripes, of one or several. Raises UsageError for one that is named twice."""
+    given = [folders] if isinstance(folders, str | os.PathLike) else list(folders)
+    names = tuple(os.path.abspath(folder) for folder in given)
+    if "" in given:
+        raise UsageError("--stripe: a folder has no name. Pass folders as --stripe A,B.")
+    if len(names) > MOST_STRIPES:
+        raise UsageError(f"--stripe: {len(names)} folders; the limit is {MOST_STRIPES}.")
+    for number, name in enumerate(names):
+        if os.path.realpath(name) in map(os.path.realpath, names[:number]):
+            raise UsageError(f"--stripe {name}: is named twice. Name each folder once.")
+    return names
 
 
 @dataclass(frozen=True)
@@ -142,6 +165,7 @@ class Report:
     peak_memory_bytes: int = 0
     notes: list[str] = field(default_factory=list)
     uuid: str = ""
+    stripes: list[str] = field(default_factory=list)  # files beside the main one
 
     @property
     def edges_per_second(self) -> float:

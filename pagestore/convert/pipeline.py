@@ -24,7 +24,7 @@ import numpy as np
 
 from pagestore.convert.buckets import BOTH, IN, OUT, Buckets
 from pagestore.convert.edgefile import SpillLog
-from pagestore.convert.estimate import Budget, store_bytes, work_bytes
+from pagestore.convert.estimate import Budget, shares, store_bytes, work_bytes
 from pagestore.convert.finish import Job, write_store
 from pagestore.convert.identity import check_range, found_identity, given_identity, restore_scan, save_scan
 from pagestore.convert.options import ConvertOptions, ProgressHook, Report
@@ -79,6 +79,9 @@ class Conversion(Job):
             raise UsageError(f"{path}: is a folder; a store is one file. Name a file.")
         if options.workdir is not None and not options.workdir.is_dir():
             raise UsageError(f"--workdir {options.workdir}: no such folder. Make it first.")
+        for folder in options.stripe:
+            if not os.path.isdir(folder):
+                raise UsageError(f"--stripe {folder}: no such folder. Make it first, on a disk of its own.")
 
     def work_folder(self) -> WorkFolder:
         """Where temporary files go."""
@@ -247,7 +250,7 @@ class Conversion(Job):
         budget = Budget(options.memory_bytes, self.threads, width, target_bytes, held, vertices, keys, shuffles)
         self.budget = budget
         self.work_size, self.work_kept = work_bytes(budget)
-        size = store_bytes(
+        sizes = store_bytes(
             vertices, keys, len(self.topologies), options, self.id_bytes, width, identity.kind != "range"
         )
         if not budget.results_in_memory and "scan" not in self.work.manifest:
@@ -255,7 +258,7 @@ class Conversion(Job):
             if spill is not None or not isinstance(self.edges_from, SpillLog):
                 save_scan(self.work, tally, identity, spill.segments if spill else None, self.compacted)
         if not self.work.resumed:
-            self.check_space(size, self.work_size, self.work_kept)
+            self.check_space(shares(self.path, options.stripe, *sizes), self.work_size, self.work_kept)
 
     def _shuffle(self, name: str, source: Any, counts: Tally, total: int, direction: int) -> SortedEdges:
         """Partition and sort the source's edges (user IDs in the first shuffle, dense ones later)."""

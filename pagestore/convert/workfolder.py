@@ -4,6 +4,9 @@ manifest.json is replaced atomically (write, rename). So after a kill it describ
 `--resume` goes on from there. It is trusted only if this version wrote it, for the same input and options, since the
 machine last started: nothing here is synced, so after a power cut its data may be missing. An exclusive `flock` on the
 file `lock` keeps two conversions away from one name; the kernel drops it on any death.
+
+written.json names files elsewhere, the stripes of the new store and those of the one that it replaces. Whatever of them
+the store at STORE does not name in the end is removed, after a kill by the next conversion to that name.
 """
 
 from __future__ import annotations
@@ -19,9 +22,11 @@ from typing import Any
 from pagestore.convert.storage import disk_errors
 from pagestore.errors import UsageError
 from pagestore.faults import disk_error
-from pagestore.replacing import lock_file
+from pagestore.replacing import lock_file, remove_unlocked
+from pagestore.stripes import described
 
 MANIFEST_VERSION = 3
+WRITTEN = "written.json"
 LOCK_ATTEMPTS = 100  # a lock file can vanish between opening and locking it, once a finishing conversion
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -92,6 +97,7 @@ class WorkFolder:
         boot = BOOT_ID.read_text().strip() if BOOT_ID.exists() else ""
         wanted = {"version": MANIFEST_VERSION, "boot": boot, "fingerprint": fingerprint}
         text = json.dumps(wanted, sort_keys=True, default=str)
+        self._remove_written()
         found = self._read_manifest()
         same = found is not None and json.dumps({k: found.get(k) for k in wanted}, sort_keys=True) == text
         if resume and same and found is not None and self.path.is_dir():
@@ -114,7 +120,31 @@ class WorkFolder:
     def _partial(self) -> Path:
         return self.store.with_name(self.store.name + ".partial")
 
+    def note_files(self, paths: list[str]) -> None:
+        """Name files elsewhere before they are made or given up; absolute paths of stripes."""
+        target, fresh = self.home / WRITTEN, self.home / "written.new"
+        with disk_errors(target):
+            fresh.write_text(json.dumps(paths))
+            os.replace(fresh, target)
+
+    def _remove_written(self) -> None:
+        """Remove the stripes in written.json that the store does not name; none where the store can't be read."""
+        try:
+            paths = [str(path) for path in json.loads((self.home / WRITTEN).read_text())]
+        except (OSError, ValueError, TypeError):
+            return
+        store = described(self.store)
+        if store is None and self.store.exists():
+            return
+        used = {os.path.basename(name) for name in (() if store is None else store.stripes)}
+        for path in paths:
+            remove_unlocked(f"{path}.partial")
+            if os.path.basename(path) not in used:
+                with suppress(OSError):
+                    os.unlink(path)
+
     def _empty(self) -> None:
+        self._remove_written()
         self._partial().unlink(missing_ok=True)
         for entry in list(self.home.iterdir()):
             if entry.is_dir() and not entry.is_symlink():

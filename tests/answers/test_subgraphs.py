@@ -242,7 +242,7 @@ def test_a_page_that_was_damaged_since(tmp_path):
     path = example.stored(tmp_path)
     with gstream.open(path) as graph:
         result = graph.subgraph(range(1600))
-        offset = graph._store.topology("out").pages_offset
+        offset = graph._store.topology("out").pages_offsets[0]
     with open(path, "r+b") as file:
         file.seek(offset + 40)
         file.write(b"\xff\xff")

@@ -31,7 +31,7 @@ RUN = [
     for name, path in PAGES.items()
     if any(b.kind in ("console", "python") for b in transcripts.blocks(path.read_text()))
 ]
-SHELL = ("head ", "printf ", "cat ")  # what else than gstream and python pages may call
+SHELL = ("head ", "printf ", "cat ", "mkdir ")  # what else than gstream and python pages may call
 
 
 class Reader:

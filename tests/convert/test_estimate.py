@@ -117,12 +117,12 @@ def test_what_fits_by_a_dry_run_is_what_the_conversion_finds(
     for free, fits in ((wanted, True), (wanted - 1, False)):
         monkeypatch.setattr(module, "free_bytes", lambda folder, free=free: free)
         assert estimate(source, tmp_path / "graph.gs", options).fits == fits
-        sizes = (found.store_bytes, options.workdir, found.work_bytes, found.kept_bytes)
+        sizes = ({tmp_path: found.store_bytes}, options.workdir, found.work_bytes, found.kept_bytes)
         if fits:
-            check_space(tmp_path / "graph.gs", *sizes)
+            check_space(*sizes)
         else:
             with pytest.raises(ResourceError, match=f"needs {wanted:,} bytes there; {free:,} are free"):
-                check_space(tmp_path / "graph.gs", *sizes)
+                check_space(*sizes)
 
 
 def test_a_dry_run_of_a_generator_reads_some_of_its_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,17 +95,29 @@ def test_rates_are_averaged_over_runs(tmp_path):
         workers.close()
 
 
-def test_the_disk_is_measured_on_the_store_and_kept_by_file_system(tmp_path):
+def test_the_disk_is_measured_on_the_store_and_kept_by_file_system(tmp_path, monkeypatch):
     ends = np.random.default_rng(1).integers(0, 1000, (2, 2_500_000), dtype=np.uint32)
     store = make_store(tmp_path / "s", *ends, topology="in", page_bytes=1 << 16)
     cache = tmp_path / "cache"
     cache.mkdir()
     with store, Engine(store, RunOptions(host_memory=4 << 20)) as engine:
-        topology, table = store.topology("in"), engine.graph.tables["in"]
-        reader = topology.reader(direct=True)
-        found = measure.with_disk(LINK, reader, table, store.path, engine._readers, 2, cache)
-        assert 1e6 < found.disk < 1e12 and found.c1 == LINK.c1
-        assert measure.with_disk(LINK, None, table, store.path, engine._readers, 2, cache) == found
+        topology, table, unread = store.topology("in"), engine.graph.tables["in"], lambda: pytest.fail("was known")
+        assert measure.disk(unread, table, [store.path], cache) is None, "it has too few pages to tell"
+        monkeypatch.setattr(measure, "DISK_RUN", 1 << 16)
+        monkeypatch.setattr(measure, "DISK_BYTES", 1 << 22)
+        found = measure.disk(lambda: topology.reader(direct=True), table, [store.path], cache)
+        assert 1e6 < found.apart <= found.rate < 1e12 and found.threads in measure.THREADS
+        assert measure.disk(unread, table, [store.path], cache) == found
+        assert measure.disk(unread, table, [store.path, store.path], cache) == found, "one disk"
+
+
+def test_the_fewest_threads_that_read_as_fast_as_more(tmp_path, monkeypatch):
+    rates = {1: 1e9, 2: 1.9e9, 3: 2.7e9, 4: 2.8e9, 6: 2.5e9}
+    ends = np.random.default_rng(1).integers(0, 100, (2, 1000), dtype=np.uint32)
+    with make_store(tmp_path, *ends, topology="in") as store, Engine(store) as engine:
+        monkeypatch.setattr(measure, "_disk_rate", lambda reader, table, threads, *_, **__: rates[threads])
+        found = measure._best_of(store.topology("in").reader(), engine.graph.tables["in"])
+        assert (found.rate, found.threads) == (2.7e9, 3), "12 and 16 were not tried, as 6 read less than 4"
 
 
 @pytest.mark.parametrize("program", [PageRank(), BFS(source=3)], ids=["PageRank", "BFS"])

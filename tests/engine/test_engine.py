@@ -128,7 +128,7 @@ def test_wide_ids_and_float_weights(tmp_path):
 def test_a_damaged_page_is_an_error_and_the_engine_goes_on(tmp_path, options):
     source, target = skewed_edges(V, E, seed=3)
     with make_store(tmp_path, source, target, vertices=V) as made:
-        path, offset = made.path, made.topology("in").pages_offset
+        path, offset = made.path, made.topology("in").pages_offsets[0]
     good = 4096 * 5 + 100
     with open_store(path) as made, Engine(made, RunOptions(**options)) as engine:
         flip(path, offset + good)

@@ -19,7 +19,7 @@ class Readers:
     def __init__(self) -> None:
         self.waits, self.fails = False, False
 
-    def submit(self, call, *arguments):
+    def submit(self, file, call, *arguments):
         future: Future[None] = Future()
         if self.fails:
             future.set_exception(StoreError("made up by the test"))

@@ -184,7 +184,7 @@ def test_refusals_leave_no_file(store, tmp_path):
         export_edges(store, str(tmp_path / "e.parquet.gz"))
     bad = tmp_path / "bad.gs"
     data = bytearray(Path(store.path).read_bytes())
-    data[store.topology("out").pages_offset + 4096 * 3 + 50] ^= 4
+    data[store.topology("out").pages_offsets[0] + 4096 * 3 + 50] ^= 4
     bad.write_bytes(data)
     with open_store(str(bad)) as damaged, pytest.raises(StoreError, match="page 3 of topology out"):
         export_edges(damaged, str(tmp_path / "e.txt"))

@@ -83,8 +83,8 @@ def test_another_version(intact, tmp_path):
         offset = store.extents["meta"].offset
     path = tmp_path / "new.gs"
     for text in (
-        b'{"crc32":"00000000","format":"gstream page store","version":3}',
-        b'{"format":"gstream page store","version":3}',
+        b'{"crc32":"00000000","format":"gstream page store","version":4}',
+        b'{"format":"gstream page store","version":4}',
     ):
         document = text.ljust(65536)
         if text.startswith(b'{"crc32"'):
@@ -92,7 +92,7 @@ def test_another_version(intact, tmp_path):
         data = bytearray(Path(intact).read_bytes())
         data[offset : offset + 65536] = document
         path.write_bytes(data)
-        assert refusal(str(path)).startswith("is a store of version 3; this gstream reads versions 1 and 2.")
+        assert refusal(str(path)).startswith("is a store of version 4; this gstream reads versions 1 to 3.")
 
 
 def test_datasets_that_are_not_plain_bytes_of_the_file(tmp_path):

@@ -64,7 +64,7 @@ def test_given_buffers(store, expected, direct, shift):
 
 
 def test_pages_are_aligned_to_their_size(store):
-    assert store.topology("out").pages_offset % 4096 == 0
+    assert store.topology("out").pages_offsets[0] % 4096 == 0
     assert aligned_empty(5).ctypes.data % 4096 == 0
 
 
@@ -97,7 +97,7 @@ def test_direct_reads_take_the_blocks_around_and_no_more(store, expected, monkey
     """As a direct reader does, on file systems that have no direct reads, too."""
     asked, usual = [], os.preadv
     with store.topology("out").reader() as reader:
-        reader.direct = True
+        reader._past_cache = [True]
         monkeypatch.setattr(os, "preadv", lambda file, parts, at: asked.append(len(parts[0])) or usual(file, parts, at))
         assert np.array_equal(reader.read_weights(1, 2), expected[1][1:3])
     width = store.topology("out").weight_page_bytes
@@ -145,7 +145,7 @@ def test_out_of_range_and_missing_weights(store, tmp_path):
 def test_unchecked_reads_return_what_is_there(store, tmp_path):
     path = tmp_path / "bad.gs"
     data = bytearray(Path(store.path).read_bytes())
-    data[store.topology("out").pages_offset + 100] ^= 1
+    data[store.topology("out").pages_offsets[0] + 100] ^= 1
     path.write_bytes(data)
     with open_store(str(path)) as bad, bad.topology("out").reader() as reader:
         reader.read(0, 1, check=False)
@@ -158,7 +158,7 @@ def test_a_file_cut_while_open(store, tmp_path):
     path.write_bytes(Path(store.path).read_bytes())
     with open_store(str(path)) as cut:
         topology = cut.topology("out")
-        end = topology.pages_offset + topology.pages * 4096 - 100
+        end = topology.pages_offsets[0] + topology.pages * 4096 - 100
         os.truncate(path, end)
         for direct in (False, True):
             with topology.reader(direct=direct) as reader, pytest.raises(StoreError, match=f"ends at byte {end}"):
@@ -171,7 +171,7 @@ def test_weights_of_a_file_cut_while_open(store, tmp_path):
     path.write_bytes(Path(store.path).read_bytes())
     with open_store(str(path)) as cut:
         topology = cut.topology("out")
-        end = topology.weights_offset + topology.pages * topology.weight_page_bytes - 100
+        end = topology.weights_offsets[0] + topology.pages * topology.weight_page_bytes - 100
         os.truncate(path, end)
         for direct in (False, True):
             with topology.reader(direct=direct) as reader, pytest.raises(StoreError, match=f"ends at byte {end}"):
@@ -180,7 +180,7 @@ def test_weights_of_a_file_cut_while_open(store, tmp_path):
 
 def test_closing_twice(store):
     reader = store.topology("out").reader()
-    number = reader._fd
+    number = reader._fds[0]
     with open(store.path, "rb") as another:
         reader.close()
         os.dup2(another.fileno(), number)
@@ -242,7 +242,7 @@ def test_a_damaged_page_names_the_users_vertices(tmp_path, kind, reordered):
     path = str(tmp_path / "named.gs")
     write_store(path, edges, ids=ids, store_of=store_of)
     with open_store(path) as whole:
-        offset, row = whole.topology("out").pages_offset, whole.topology("out").directory[0]
+        offset, row = whole.topology("out").pages_offsets[0], whole.topology("out").directory[0]
     with open(path, "r+b") as file:
         file.seek(offset + 100)
         byte = file.read(1)[0]

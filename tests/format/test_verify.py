@@ -162,7 +162,7 @@ def test_damaged_pages_of_a_reordered_store_name_the_users_vertices(tmp_path, mo
     ids, store_of = np.arange(200) * 10 + 7, np.random.default_rng(3).permutation(200)
     write_store(path, EDGES, ids=ids, store_of=store_of)
     with open_store(path) as store:
-        offset, rows = store.topology("out").pages_offset, store.topology("out").directory[:3]
+        offset, rows = store.topology("out").pages_offsets[0], store.topology("out").directory[:3]
     with open(path, "r+b") as file:
         for number in range(3):
             file.seek(offset + number * 4096 + 100)

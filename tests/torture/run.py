@@ -35,6 +35,7 @@ from tests.torture import inputs as torture_inputs
 from tests.torture import kills as torture_kills
 from tests.torture import schedules as torture_schedules
 from tests.torture import stores as torture_stores
+from tests.torture import stripes as torture_stripes
 from tests.torture.ordeals import Found, Property, try_property
 
 # Fake devices, for processes of their own, too: these find them by the path.
@@ -47,6 +48,7 @@ MODULES = (
     torture_stores,
     torture_faults,
     torture_kills,
+    torture_stripes,
     torture_gpus,
     torture_schedules,
     torture_answers,

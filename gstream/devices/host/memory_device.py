@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.base import Call, Device, Exchange, Feeding
-from gstream.devices.host.threads import QUIET
 from gstream.devices.host.vertex_state import BITS, Launch, VertexState
 from gstream.devices.job import DevicePlan, Job, Range, Step
 from gstream.devices.page_kernel import PageKernel
 from gstream.paging.page_source import nothing
 from gstream.paging.page_table import PageTable
+from gstream.paging.readers import QUIET
 
 
 class MemoryExchange(Exchange):

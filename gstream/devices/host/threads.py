@@ -15,7 +15,6 @@ import numpy as np
 
 from gstream.hostcode.claims import STOPPED
 
-QUIET: Any = (np.seterr, ("ignore",))  # how threads of a pool begin: where warnings are errors, none ends a run
 AWAKE_SECONDS = 0.2  # a signal that another thread got wakes nobody: the main thread looks so often
 
 
