@@ -235,6 +235,8 @@ def show(summary: dict[str, Any], result: Result, output: Path | None, json: boo
             "parameters (--param) by which messages shrink, or end it sooner (--max-supersteps; of simulations "
             "--iterations)."
         )
+    if not summary.get("certificate", {"holds": True})["holds"]:
+        note(f"the certificate does not hold: it proves {summary['certificate']['proves']}.")
     kept = summary["stats"]["kept"]
     if resume and kept is not None and kept["resumed"] is None:
         note(f"--resume: {kept['folder']} held no checkpoint; the run began at its start.")
@@ -349,7 +351,8 @@ def superstep_times(stats: dict[str, Any]) -> str:
 
 def certificate_text(certificate: dict[str, Any]) -> str:
     """What --certify proved, on one line."""
-    return f"{certificate['proves']} ({show_seconds(certificate['seconds'])})"
+    fails = "" if certificate["holds"] else "does not hold: it proves "
+    return f"{fails}{certificate['proves']} ({show_seconds(certificate['seconds'])})"
 
 
 def peak_rss() -> int:

@@ -157,3 +157,31 @@ def test_json_tells_no_value_from_infinity_and_nan(tmp_path, capsys, name):
             if any(not math.isfinite(x) for x in wild) and algorithm.name in ("heat", "circuit", "neural"):
                 assert result.summary["not_finite"] == sum(not math.isfinite(x) for x in wild)
     assert ("widest" in told) == (name not in ("no vertex", "negative"))
+
+
+FIRST = [{0: 1e308, 1: -1e308}, {0: 1e308}, {0: 5e-324, 1: -3e-320}, {0: 1e-300}]
+
+
+@pytest.mark.parametrize("name", ["large", "least", "integers", "a loop", "edges of none"])
+def test_certificates_hold_if_and_only_if_values_are_numbers(name, tmp_path):
+    """Near both ends of doubles: no right answer is refused, and what is past all numbers is not proven."""
+    failed = set()
+    with gstream.open(GRAPHS[name]().stored(tmp_path)) as graph:
+        for algorithm in ALGORITHMS.values():
+            for first in FIRST if "initial" in algorithm.defaults else [None]:
+                own = asked(algorithm) | ({"initial": first} if first else {})
+                try:
+                    found = graph.execute(algorithm.name, own, bool(algorithm.proof)).summary
+                except (UsageError, InputError):  # another graph is needed
+                    continue
+                if algorithm.proof:
+                    assert found["certificate"]["holds"] == (not found.get("not_finite")), (algorithm.name, first)
+                    failed |= set() if found["certificate"]["holds"] else {algorithm.name}
+    assert failed <= {"heat", "circuit", "neural"} and bool(failed) == (name != "a loop")
+
+
+def test_a_beta_of_few_digits_is_refused(tmp_path):
+    with gstream.open(chain(1.0).stored(tmp_path)) as graph:
+        assert graph.katz(beta=1e-290, certify=True).summary["certificate"]["holds"]
+        with pytest.raises(UsageError, match=r"beta 1e-320: must be 0 or at least 1e-290"):
+            graph.katz(beta=1e-320)

@@ -210,6 +210,17 @@ def test_a_program_that_diverges_is_said_to(
     assert "Warning" not in done.stderr
 
 
+def test_a_certificate_of_values_past_all_numbers_does_not_hold(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "a.txt").write_text("0 1 200\n1 0 200\n1 2 200\n2 1 200\n")
+    (tmp_path / "first.txt").write_text("0 1e308\n1 -1e308\n")
+    assert gstream("convert", "a.txt", "a.gs", "--weight-column", "3").returncode == 0
+    done = gstream("run", "heat", "a.gs", "--initial", "first.txt", "--certify", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["certificate"]["holds"] is False
+    assert "the certificate does not hold: it proves nothing of 3 of 3 values" in done.stderr
+    done = gstream("run", "heat", "a.gs", "--initial", "first.txt", "--certify")
+    assert "certificate     does not hold: it proves nothing of 3 of 3 values" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -23,6 +23,7 @@ from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
 LARGE = 1e9  # a beta by which sums may end past all numbers whatever alpha is
+LEAST = 1e-290  # a beta whose sums are rounded to 16 digits, as others are
 ALGORITHMS = (
     Algorithm(
         "rwr", "random walks with restart: PageRank personalised to sources",
@@ -100,6 +101,8 @@ def program_of_katz(session: Session, alpha: float, beta: float, max_iter: int, 
     for name, number in (("alpha", alpha), ("beta", beta)):
         if not math.isfinite(number):
             raise UsageError(f"--{name} {number}: must be a number. The default is {0.1 if name == 'alpha' else 1.0}.")
+    if 0 < abs(beta) < LEAST:
+        raise UsageError(f"--beta {beta}: must be 0 or at least {LEAST:g}; doubles have fewer digits below. Pass more.")
     check_tolerance(tol, max_iter)
     return Katz(alpha=alpha, beta=beta, tolerance=tol)
 

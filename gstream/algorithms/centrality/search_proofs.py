@@ -1,21 +1,32 @@
-"""Certificates of closeness and harmonic: the answers of some vertices, searched for once more."""
+"""Certificates of closeness and harmonic: the answers of some vertices, searched for once more.
+
+A run searches from 64 sources at a time, and counts. A certificate searches from one vertex after the other, the other
+way, and keeps all distances. It takes SEARCHES searches, of small graphs up to MOST_SEARCHES.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from gstream.algorithms.centrality.reach import drawn
+from gstream.algorithms.support.lists import lists_of
 from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.support.watched import ROUNDING, _compare, _counted, watched
+from gstream.algorithms.support.shared import FAR, u32
+from gstream.algorithms.support.watched import EDGES, ROUNDING, _compare, _counted, watched
+from gstream.hostcode.adjacency import stretch
+from gstream.hostcode.casts import u64
+from gstream.hostcode.claims import is_stopped
+from gstream.hostcode.jit import kernel
 from gstream.programs.bfs import BFSBack
 from gstream.results.column import Column
 
 SEARCHES = 16
-MOST_SEARCHES = 256  # of a small graph: 1 ms each
+MOST_SEARCHES = 256
 
 
 def certify_closeness(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
@@ -50,9 +61,58 @@ def _by_searches(
         raise refuse(f"a centrality is not from 0 to {greatest:.17g}")
     edges = session.meta.edges + session.meta.vertices
     at, wanted = watched(session, values, SEARCHES, MOST_SEARCHES, edges), []
-    for vertex in at:
-        outcome = session.run(BFSBack(source=session.user_ids([vertex])[0]))
-        hops = outcome.value[sources[sources != vertex]]
-        wanted.append(of(hops[hops != np.iinfo(hops.dtype).max].astype(np.float64), len(hops)))
+    with _searches(session, edges) as hops_from:
+        for vertex in at:
+            hops = hops_from(int(vertex))[sources[sources != vertex]]
+            wanted.append(of(hops[hops != FAR].astype(np.float64), len(hops)))
     _compare(session, at, values[at], np.array(wanted), ROUNDING)
     return {"holds": True, "proves": f"centralities of {_counted(session, at)}, by searches from each"}
+
+
+@contextmanager
+def _searches(session: Session, edges: int) -> Iterator[Callable[[int], np.ndarray]]:
+    """A function of a store ID: uint32[V], the fewest edges from each vertex to it, FAR where there is no path.
+
+    edges: that a search looks at. Of a small graph one thread walks the lists: a run of a program takes 2 to 5 ms to
+    begin and to note its supersteps, however small the graph is.
+    """
+    vertices, name = session.meta.vertices, "in" if session.meta.directed else "out"
+    if edges <= EDGES:
+        with lists_of(session, name, vertices * (4 + session.id_dtype.itemsize)) as lists:
+            if lists is not None:
+                hops, queue = np.empty(vertices, np.uint32), np.empty(vertices, session.id_dtype)
+                session.reserve(hops, queue)
+
+                def walk(vertex: int) -> np.ndarray:
+                    hops[:] = FAR
+                    session.look(walk_back, lists.words, lists.places, vertex, hops, queue, items=0, long=True)
+                    return hops
+
+                yield walk
+                session.release(hops, queue)
+                return
+    yield lambda vertex: session.run(BFSBack(source=session.user_ids([vertex])[0])).value
+
+
+@kernel
+def walk_back(words, places, root, hops, queue, counter):
+    """hops[u] (FAR at first): edges from `root` along the lists to u. queue: id[V], vertices by their hops. Returns the
+    edges looked at."""
+    begin, end, edges = u64(0), u64(1), u64(0)
+    queue[0], hops[root] = root, u32(0)
+    while begin != end and not is_stopped(counter):
+        v, k = u64(queue[begin]), u64(0)
+        onward = u32(hops[v] + u32(1))
+        while True:
+            row, word, more, stride = stretch(words, places, v, k)
+            if more == u64(0):
+                break
+            for step in range(more):
+                u = u64(words[row, word + step * stride])
+                if hops[u] == FAR:
+                    hops[u], queue[end] = onward, u
+                    end += u64(1)
+            k += more
+        edges += k
+        begin += u64(1)
+    return edges

@@ -9,7 +9,7 @@ values; others have 0.
 
 Certificate: all steps again, by a page kernel instead of a program. A step sums weight * x(u) over in-edges. Beside
 each value goes a bound of what rounding may have moved it by: the bounds of in-neighbours count by their weights. The
-answer must be within it.
+answer must be within it. The certificate does not hold where values or bounds are inf or NaN.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ ALGORITHMS = (
 )  # fmt: skip
 
 ROUNDING = 1e-9  # of temperatures, by thousands of steps in double precision
+TINY = float(np.finfo(np.float64).tiny)  # values below it round as much as it does
 
 Step = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -109,7 +110,7 @@ def certify_heat(session: Session, columns: list[Column], options: dict[str, Any
     rate = 1 / (float(inflow.max(initial=0.0)) or 1.0) if given is None else given
 
     def step(x: np.ndarray, error: np.ndarray, got: np.ndarray, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        own = np.abs(1 - rate * inflow) * error + relative * (1 + 2 * rate * inflow) * np.abs(x)
+        own = np.abs(1 - rate * inflow) * error + relative * (1 + 2 * rate * inflow) * _size(x)
         return x + rate * (got - inflow * x), own + rate * slack
 
     return _prove(session, columns[0].values, values, options, step)
@@ -126,7 +127,7 @@ def certify_circuit(session: Session, columns: list[Column], options: dict[str, 
         following, off = x.copy(), error.copy()
         np.divide(got, inflow, out=following, where=moves)
         np.divide(slack, inflow, out=off, where=moves)
-        return following, off + relative * np.abs(following)
+        return following, off + relative * _size(following)
 
     return _prove(session, columns[0].values, values, options, step)
 
@@ -148,14 +149,23 @@ def _prove(session: Session, answer: np.ndarray, x: np.ndarray, options: dict[st
     session.reserve(answer, x, error)
     with np.errstate(all="ignore"):  # rates that are not stable may lead past all numbers
         for _ in range(iterations):
-            x, error = step(x, error, *_spread(session, x, error + relative * np.abs(x)))
+            got, slack = _spread(session, x, error + relative * _size(x))
+            x, error = step(x, error, got, slack + relative * TINY)
         off = np.where(answer == x, 0.0, np.abs(answer - x))  # inf less inf is no number
-        known = np.isfinite(error)
+        known = np.isfinite(error) & np.isfinite(x)
         wrong = known & ~(off <= error)
     refuse_vertices(session, wrong, "vertex {} has {:.17g}, and by the same steps again {:.17g}", answer, x)
-    most, lost = float(off[known].max(initial=0.0)), len(x) - int(np.count_nonzero(known))
-    apart = f", {lost:,} apart that rounding may have moved anywhere" if lost else ""
-    return {"holds": True, "proves": f"{iterations} steps again lead to the same but for {most:.3g}{apart}"}
+    same = f"{iterations} steps again lead to the same but for {float(off[known].max(initial=0.0)):.3g}"
+    if known.all():
+        return {"holds": True, "proves": same}
+    lost = len(x) - int(np.count_nonzero(known))
+    wild = f"nothing of {lost:,} of {len(x):,} values, which are past all numbers or may be by rounding"
+    return {"holds": False, "proves": f"{wild}; of the others, {same}"}
+
+
+def _size(x: np.ndarray) -> np.ndarray:
+    """float64[V] that rounding is relative to."""
+    return np.maximum(np.abs(x), TINY)
 
 
 def _spread(session: Session, share: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
