@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import gstream
+from gstream.algorithms.density import triangles
 from gstream.algorithms.registry import ALGORITHMS
+from gstream.algorithms.support.blocks import neighbours
+from gstream.algorithms.support.session import Session
 from pagestore.errors import CapError, InputError, UsageError
 from pagestore.memory import convert_arrays
 from tests.answers.graphs import Example
@@ -117,3 +120,33 @@ def test_pages_of_a_mebibyte_that_hold_a_small_graph_whole(tmp_path):
             run = {"devices": drawn.choice(["host", "host:2"]), "threads": 1}
             asked, found = named_caps(lambda **caps: graph.execute(name, own, certify, **run, **caps), ("host_memory",))  # noqa: B023
             assert found.summary["stats"]["peak_memory_bytes"] <= asked["host_memory"], name
+
+
+def repeated(directed: bool, vertices: int, edges: int, draws: np.random.Generator) -> Example:
+    """A hub whose edges repeat, and some other edges."""
+    ends = draws.integers(0, vertices, (2, edges))
+    ends[0, : edges * 2 // 3] = 0
+    return Example(vertices, *ends, directed=directed)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_little_less_than_the_named_cap_is_too_little_where_edges_repeat(directed, tmp_path):
+    made = repeated(directed, 2000, 12_000, np.random.default_rng(4))
+    with gstream.open(made.stored(tmp_path), threads=1) as graph:
+        for name in ("lcc",) if directed else ("triangles", "lcc", "ktruss"):
+            asked, _ = named_caps(lambda **caps: graph.execute(name, {}, **caps), ("host_memory",))  # noqa: B023
+            with pytest.raises(CapError):
+                graph.execute(name, {}, host_memory=asked["host_memory"] * 9 // 10)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_no_list_of_higher_neighbours_is_longer_than_degrees_say(directed, tmp_path):
+    draws = np.random.default_rng(7)
+    for number in range(20):
+        vertices, edges = int(draws.integers(1, 40)), int(draws.integers(0, 400))
+        made = repeated(directed, vertices, edges, draws)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with gstream.open(made.stored(folder)) as graph, Session(graph.engine()) as session:
+            size = neighbours(session)
+            assert triangles._count_higher(session, size).max(initial=0) <= triangles.most_higher(session)

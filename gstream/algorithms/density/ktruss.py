@@ -219,5 +219,5 @@ def _check_memory(session: Session, support_bytes: int, numbers: bool) -> int:
     later += rows * (3 * ids + 16 + 2 * support_bytes * numbers)
     held = 2 * sizes * meta.vertices + 8 * (meta.vertices + 1) + later
     alone = degrees_bytes(session) + sizes * meta.vertices
-    check_block_memory(session, held, most_higher(session), dtype, shares, alone)
+    check_block_memory(session, held, most_higher, dtype, shares, alone)
     return later

@@ -31,7 +31,6 @@ from gstream.algorithms.support.blocks import (
     degrees_bytes,
     gather,
     head_of,
-    most_neighbours,
     neighbours,
     neighbours_dtype,
 )
@@ -67,6 +66,9 @@ ALGORITHMS = (
         ),
     ),
 )  # fmt: skip
+
+
+DEGREES = 1 << 20  # vertices whose degrees are read at a time, to bound lists
 
 
 @dataclass(frozen=True)
@@ -132,19 +134,27 @@ def _check_memory(session: Session, degrees: bool) -> None:
     held = 2 * sizes * vertices + arcs + before + 4 * vertices * degrees + 8 * threads * -(-vertices // 32)
     answer = arcs + vertices * (4 + 2 * 8 + 1) if degrees else arcs
     alone = max(answer, degrees_bytes(session) + sizes * vertices)
-    check_block_memory(session, held, most_higher(session), entries_dtype(session), 2, alone)
+    check_block_memory(session, held, most_higher, entries_dtype(session), 2, alone)
 
 
 def most_higher(session: Session) -> int:
-    """A bound of the entries of a list of higher neighbours, known before these are counted.
+    """A bound of the entries of a list of higher neighbours, known by degrees before these are counted.
 
-    If v's list has e, at least (e - repeated) / c of them are distinct; c = 2 if edges have two directions. Each such
-    neighbour has e entries or more itself. So e * (e - repeated) <= c * all entries.
+    If a list has e entries of d distinct neighbours, these d have e entries or more each, and so has its own vertex.
+    And e <= c * d + repeated; c = 2 if edges have two directions. So e is at most the size of vertex d + 1 in the order
+    of sizes, and d * e at most all entries.
     """
     meta, ways = session.meta, 1 + session.meta.directed
-    repeated = 2 * meta.duplicates  # both ends of an edge, whichever way it was counted
-    root = math.isqrt(repeated**2 + 4 * ways * ways * meta.edges) + 1
-    return min(most_neighbours(session), (repeated + root) // 2 + 1)
+    most = math.isqrt(ways * meta.edges) + 2  # past as many distinct neighbours, e is less than one of fewer
+    sizes = np.zeros(0, np.int64)  # the greatest so far
+    for first in range(0, meta.vertices, DEGREES):
+        end = min(first + DEGREES, meta.vertices)
+        part = session.store.out_degree(first, end).astype(np.int64)
+        if meta.directed:
+            part += session.store.in_degree(first, end).astype(np.int64)
+        sizes = np.sort(np.concatenate([sizes, part]))[-most:]
+    distinct = np.arange(1, len(sizes))
+    return int(np.minimum(sizes[::-1][1:], ways * distinct + meta.duplicates).max(initial=0))
 
 
 def joined_ways(first: Any, second: Any) -> list[tuple[Any, Any]]:

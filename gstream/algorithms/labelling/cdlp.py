@@ -143,7 +143,7 @@ def run_cdlp(session: Session, iterations: int = 10) -> Answer:
         raise UsageError(f"--iterations {iterations}: is negative; it counts rounds. Pass 0 or more.")
     alone = degrees_bytes(session) + session.meta.vertices * 2 * session.id_dtype.itemsize
     held = session.meta.vertices * (2 * session.id_dtype.itemsize + 8)
-    check_block_memory(session, held + FIRST_BYTES, most_neighbours(session), session.id_dtype, alone=alone)
+    check_block_memory(session, held + FIRST_BYTES, most_neighbours, session.id_dtype, alone=alone)
     natural = session.meta.order == "natural"
     label = np.arange(session.meta.vertices, dtype=session.id_dtype) if natural else session.natural_ids().copy()
     fresh = np.empty_like(label)

@@ -14,6 +14,7 @@ the kernels, a block must also fit their memory beside pages.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,15 +161,15 @@ def least_room(session: Session, longest: int, dtype: np.dtype, shares: int = 1)
 
 
 def check_block_memory(
-    session: Session, held: int, longest: int, dtype: np.dtype, shares: int = 1, alone: int = 0
+    session: Session, held: int, longest: Callable[[Session], int], dtype: np.dtype, shares: int = 1, alone: int = 0
 ) -> None:
     """`session.check_memory` of a call that works on blocks beside `held` bytes.
 
-    longest: a bound of the entries of a list, as these are not counted yet. An error names bytes that do for such a
-    list. None is raised for fewer bytes that may do.
+    longest: finds a bound of the entries of a list, as these are not counted yet. An error names bytes that do for such
+    a list. None is raised for fewer bytes that may do.
     """
-    pages, enough = session.least_pages(), held + least_room(session, longest, dtype, shares)
-    session.check_memory(held + least_room(session, 0, dtype, shares) - pages, alone, enough=enough)
+    swept = held + least_room(session, 0, dtype, shares) - session.least_pages()
+    session.check_memory(swept, alone, enough=lambda: held + least_room(session, longest(session), dtype, shares))
 
 
 def gather(

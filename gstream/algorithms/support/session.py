@@ -89,15 +89,16 @@ class Session:
         self.engine.beside_bytes = self.engine.beside_device_bytes = 0
         self._needed.clear()
 
-    def check_memory(self, swept: int, alone: int = 0, weights: bool = False, enough: int = 0) -> None:
+    def check_memory(self, swept: int, alone: int = 0, weights: bool = False, enough: Callable[[], int] = int) -> None:
         """Raise ResourceError, before any work, if the memory cap is less than a call is known to take.
 
         swept: bytes of arrays beside which pages are swept, with weights or without. alone: the most bytes while no
-        page is swept. enough: bytes that do for sure, which the error names, if the call may take more than these.
+        page is swept. enough: finds the bytes that do for sure, which the error names, if the call may take more than
+        these.
         """
         cap, need = self.engine.options.host_memory, max(swept + self.least_pages(weights), alone, self.proof_bytes)
         if cap is not None and need > cap:
-            raise self._too_little(max(need, enough), max(swept, alone))
+            raise self._too_little(max(need, enough()), max(swept, alone))
 
     def least_pages(self, weights: bool = False) -> int:
         """The fewest bytes of pages beside which a sweep works."""
