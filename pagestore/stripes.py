@@ -31,7 +31,7 @@ FORMAT = "gstream stripe"
 HEADER = "stripe"  # the dataset
 HEADER_BYTES = 4096
 TOKEN_DIGITS = 8  # of the store's UUID, in names of stripes: conversions to one name don't meet in a folder
-SELF_MADE = "Name the folders of its stripes by --stripe A,B,..."
+SELF_MADE = "Name the folders of its stripes: --stripe FOLDER."
 
 Datasets = dict[str, tuple[np.dtype, tuple[int, ...]]]
 

@@ -24,6 +24,7 @@ from gstream.devices.job import DeviceMemoryError, DevicePlan, HostVertices, Job
 from gstream.devices.page_kernel import PageKernel
 from gstream.engine.checkpoint import Keeper, make_keeper
 from gstream.engine.demand import Demand
+from gstream.engine.disk_readers import DiskReaders
 from gstream.engine.make_devices import first_gpu, make_beside, make_devices, make_exchange
 from gstream.engine.run import Run
 from gstream.engine.run_state import Watch
@@ -32,13 +33,12 @@ from gstream.engine.turns import Turn
 from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.options.auto_devices import is_auto
 from gstream.options.memory import memory
-from gstream.options.run_options import READ_THREADS, RunOptions, parse_devices, split_cores
+from gstream.options.run_options import RunOptions, parse_devices, split_cores
 from gstream.options.stopping import Asked
 from gstream.paging.page_table import PageTable
-from gstream.paging.readers import QUIET, Readers
+from gstream.paging.readers import QUIET
 from gstream.paging.source_pool import Sources
 from gstream.paging.vertex_arrays import VertexArrays
-from gstream.planning import calibration
 from gstream.planning.cost_equations import Constants
 from gstream.planning.cost_model import CostModel, is_faster_alone, what_is_there
 from gstream.planning.memory_fit import graph_of, work_list_bytes
@@ -72,7 +72,7 @@ class Engine:
         self.cores = make_beside(self.devices, self.options) if beside else None
         self._server = ThreadPoolExecutor(1, "cores", *QUIET) if beside else None
         self.graph = replace(self.graph, apart=self.exchange.apart)
-        self._readers = Readers(max(1, len(store.stripes)), int(self.options.read_threads or READ_THREADS))
+        self._readers = DiskReaders(store, self.graph.tables, self.options.read_threads)
         poison = any(device.reads_late for device in self.devices)
         capped = self.options.host_memory is not None
         pin = self.devices[0].pin if self.devices[0].pins else None
@@ -176,33 +176,15 @@ class Engine:
         places = [Place(not device.in_place, *([] if room is None else [room])) for device, room in rooms]
         where = places, exchange.partition, self.host_memory
         plan = make_plan(
-            code, graph, options, *where, Constants(), *beside, cores=self.cores is not None, reads=self._reads
+            code, graph, options, *where, Constants(), *beside, self.cores is not None, self._readers.streamed
         )
         plan = what_is_there(plan, plan.tables, self.sources, exchange.devices)
-        constants, streamed = self.measure(), not all(source.resident for source in plan.sources.values())
-        if streamed and self._disk is not None:
-            constants = replace(constants, disk=self._disk.rate, disk_apart=self._disk.apart)
-        return replace(
-            plan, constants=constants, core_constants=None if plan.cores is None else self._costs.core_constants,
-            read_threads=self._readers.threads, disks=self._readers.files,
-        )  # fmt: skip
+        cores = None if plan.cores is None else self._costs.core_constants
+        return replace(self._readers.planned(plan, self.measure()), core_constants=cores)
 
     def measure(self) -> Constants:
         """How fast kernels and links are here: measured once on a machine, kept on disk, learnt from runs."""
         return self._costs.constants
-
-    @cached_property
-    def _disk(self) -> calibration.Disk | None:
-        """How the store's disks read: measured once, kept. None for a store of few pages."""
-        table = max(self.graph.tables.values(), key=lambda table: table.pages)
-        topology = self.store.topology(table.name)
-        return calibration.disk(lambda: topology.reader(direct=True), table, [file.place for file in topology.files])
-
-    def _reads(self) -> int:
-        """Reads under way at a time where pages are streamed: as many as asked for, or as measured on these disks."""
-        if self.options.read_threads is None and self._disk is not None:
-            self._readers.resize(self._disk.threads)
-        return self._readers.at_once
 
     def run(
         self, program: Any, max_supersteps: int | None = None, watch: Watch | None = None, asked: Asked | None = None
@@ -280,7 +262,7 @@ class Engine:
         if not self._fits(table, kernel.needs_weights):
             left = self.host_memory - self.beside_bytes - self.arrays.nbytes
             cap, given = self.host_memory, (kernel.needs_weights, self.options, self.device_counts)
-            sources = plan_sources({table.name: table}, *given, left, cap, {}, self._reads)
+            sources = plan_sources({table.name: table}, *given, left, cap, {}, self._readers.streamed)
             self.sources.prepare(sources, {table.name: table})
         pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
         while True:
