@@ -5,6 +5,7 @@
 #   make test-all    all of them; make test-rest: what that has beyond make test
 #   make lint, make types    ruff and mypy
 #   make bench, make bench-gpu    benchmarks into bench/results/, on the host's cores and on GPUs (BENCH_ARGS: options)
+#   make bench-papers    the experiments of the four papers, and a page of their claims beside ours (BENCH_ARGS: options)
 #   make bench-cliffs    how every algorithm's time grows on long, flat and dense graphs, for hours (BENCH_ARGS: options)
 #   make torture    break stores, disks, memory, processes, GPUs and inputs for 10 minutes, and count (TORTURE_ARGS: options)
 #   make fuzz    feed the parsers and the store reader what a fuzzer makes of their inputs (FUZZ_ARGS: options)
@@ -22,7 +23,7 @@ BIN := $(VENV)/bin
 TEST_WORKERS ?= 2
 DEMO := demo
 
-.PHONY: demo test test-all test-rest lint types docs stubs bench bench-gpu bench-cliffs torture fuzz differential examples coverage clean install
+.PHONY: demo test test-all test-rest lint types docs stubs bench bench-gpu bench-papers bench-cliffs torture fuzz differential examples coverage clean install
 .DEFAULT_GOAL := demo
 
 install: $(VENV)/.installed
@@ -77,6 +78,9 @@ bench: $(VENV)/.installed-bench
 
 bench-gpu:
 	@$(PYTHON) bench/gpu.py $(BENCH_ARGS)
+
+bench-papers: $(VENV)/.installed-bench
+	$(BIN)/python bench/papers.py $(BENCH_ARGS)
 
 bench-cliffs: $(VENV)/.installed-bench
 	$(BIN)/python bench/cliffs.py $(BENCH_ARGS)

@@ -4,6 +4,7 @@ and what its column pages cost in memory.
 python bench/edge_vertex.py --scale 20 22                              # on the host's cores
 python bench/edge_vertex.py --devices cuda:0 --scale 22 24             # the same, and on a GPU
 python bench/edge_vertex.py --only rmat-sort real-sort --scale 20 --data /path/to/graphs --out A
+python bench/edge_vertex.py --only rmat-remap --scale 20 --devices cuda:0    # Figure 13, Tables 4 and 6
 python bench/edge_vertex.py --only rmat-columns real-columns --scale 16 20                # padding; nothing is timed
 python bench/edge_vertex.py --join A/edge_vertex.json B/parts/*.json   # into bench/results/edge_vertex.*
 """
@@ -24,6 +25,7 @@ needs.check()
 from bench.columns import columns  # noqa: E402
 from bench.families import GRAPHS, KINDS  # noqa: E402
 from bench.figures import Wanted  # noqa: E402
+from bench.remapping import remapping  # noqa: E402
 from bench.sorting import of_kind, of_real, pagerank, sorts  # noqa: E402
 from bench.suite import Suite  # noqa: E402
 
@@ -34,11 +36,16 @@ STAGES = {
     "real-pagerank": of_real(pagerank),
     **{f"{kind}-columns": of_kind(kind, columns) for kind in KINDS},
     "real-columns": of_real(columns),
+    **{f"{kind}-remap": of_kind(kind, remapping) for kind in KINDS},
+    "real-remap": of_real(remapping),
 }
 WANTED = (
     *(Wanted(f"Figure {what} on the {where}") for what in ("11: sort by in-degree", "10: PageRank iteration")
       for where in ("host", "GPU")),
     Wanted("Figure 14: extra memory of column pages"),
+    Wanted("Figure 13: PageRank iteration with column pages, GPU"),
+    Wanted("Table 4: preprocessing"),
+    Wanted("Table 6: approximate sort and 50 iterations, GPU"),
 )  # fmt: skip
 SUITE = Suite(
     name="edge_vertex", script="bench/edge_vertex.py", stages=STAGES,

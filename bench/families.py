@@ -20,6 +20,7 @@ from bench.graphs import EDGE_FACTOR, SEED
 from bench.harness import SkippedError
 from bench.machine import ROOT
 
+WARM_SCALE = 10
 KINDS = ("rmat", "uniform", "grid")
 GRAPHS = (
     f"rmat-S, uniform-S: 2^S vertices, {EDGE_FACTOR} directed edges a vertex, duplicates and self-loops kept, RMAT "
@@ -92,6 +93,17 @@ class Family:
     def natural(self, folder: Path) -> Path:
         """Its store in natural order."""
         return self.ordered(folder, "natural")
+
+
+def warm_up(folder: Path) -> None:
+    """Convert a tiny graph, rows and columns: what a process compiles or loads first is no part of what is timed."""
+    path = folder / "warm-up.gs"
+    try:
+        for columns in (1, 32):
+            path.unlink(missing_ok=True)
+            generated("rmat", WARM_SCALE).store(path, "in", None, columns=columns)
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def generated(kind: str, scale: int) -> Family:

@@ -15,7 +15,7 @@ from typing import Any
 
 HIGHER_IS_BETTER = {"M edges/s", "G edges/s", "MB/s", "GB/s", "%", "times as fast"}
 LOWER_IS_BETTER = {"ms", "s", "MiB", "bytes/edge", "% lost", "times the topology", "ns/vertex"}
-NEITHER = {"copy : kernel", "% more"}
+NEITHER = {"copy : kernel", "% more", "of a level", "edges a vertex"}
 SEED = 20  # of the order of calls
 
 

@@ -15,7 +15,9 @@ from bench.figures import Figure
 PANEL_INCHES = (5.0, 3.6)
 MOST_ABREAST = 4
 BAR_INCHES = 0.3
+MOST_MARKS = 12  # of an axis
 TABLE_ONLY = "in the table alone"
+BOXES = "boxes"  # of five numbers each: least, quartiles, most
 WORDS = {  # plot: (title, horizontal axis, scale of the axes)
     "gpu-link": ("Pinned host-to-device copies", "MiB a copy", "log x"),
     "thesis-7": ("Figure 7: elapsed time", "scale of RMAT", "log y"),
@@ -28,6 +30,11 @@ WORDS = {  # plot: (title, horizontal axis, scale of the axes)
     "edge_vertex-14": ("Figure 14: extra memory of column pages", "lists a group (1: rows alone)", "log x"),
     "simd": ("Figure 6: shares of SIMD lanes by the model", "lanes a list, S", "log x"),
     "simd-more": ("Figure 6, for in-pages and for degree order", "lanes a list, S", TABLE_ONLY),
+    "simd-2": ("Figure 2: frontiers by level", "level", "log y"),
+    "simd-3": ("Figure 3: out-degrees", "", "boxes"),
+    "simd-levels": ("Figure 6 by level: shares of SIMD lanes", "level, by its edges (1: the most)", ""),
+    "garaph-10": ("Figure 10: directions", "superstep", "log y"),
+    "garaph-11": ("Figure 11: cores, GPU and both", "superstep", "log y"),
     "simd-5": ("Figure 5: measured speed", "lanes a list, S", "log x"),
 }
 
@@ -43,7 +50,8 @@ def draw(folder: Path, name: str, figures: Sequence[Figure]) -> list[Path]:
     matplotlib.rcParams["svg.hashsalt"] = "gstream"  # the same figures give the same file
     matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: half the size
     wanted = {_plot_of(each) for each in figures}
-    paths = [_curves(folder, plot, figures) for plot in WORDS if plot in wanted and WORDS[plot][2] != TABLE_ONLY]
+    drawn = [plot for plot in WORDS if plot in wanted and WORDS[plot][2] != TABLE_ONLY]
+    paths = [(_boxes if WORDS[plot][2] == BOXES else _curves)(folder, plot, figures) for plot in drawn]
     targets = [figure for figure in figures if figure.need and figure.ratio is not None]
     shares = [figure for figure in figures if figure.ceiling and figure.ratio is not None and not figure.point]
     for title, kind, chosen in (("Targets", "targets", targets), ("Share of the ceiling", "ceilings", shares)):
@@ -101,10 +109,35 @@ def _curves(folder: Path, plot: str, figures: Sequence[Figure]) -> Path:
     return _save(canvas, folder / f"{plot}.svg")
 
 
+def _boxes(folder: Path, plot: str, figures: Sequence[Figure]) -> Path:
+    """A box a series: its ends are quartiles, its whiskers the least and the most."""
+    from matplotlib.figure import Figure as Canvas
+
+    series: dict[str, list[float]] = {}
+    for figure in figures:
+        if figure.point and figure.point["plot"] == plot:
+            series.setdefault(figure.point["series"], []).append(figure.value)
+    stats = [
+        {"label": name, "whislo": five[0], "q1": five[1], "med": five[2], "q3": five[3], "whishi": five[4]}
+        for name, five in series.items()
+    ]
+    canvas = Canvas(figsize=(max(PANEL_INCHES[0], len(stats)), PANEL_INCHES[1]))
+    place = canvas.subplots()
+    place.bxp(stats, showfliers=False)
+    place.set_yscale("symlog", linthresh=1)
+    place.set_ylabel(next(figure.unit for figure in figures if _plot_of(figure) == plot))
+    place.tick_params(axis="x", labelrotation=30)
+    place.grid(alpha=0.3, axis="y")
+    canvas.suptitle(WORDS[plot][0])
+    canvas.tight_layout()
+    return _save(canvas, folder / f"{plot}.svg")
+
+
 def _finish_axes(place: Any, panel: str, axis: str, unit: str, scales: str, marks: Sequence[float]) -> None:
     if "log x" in scales:
         place.set_xscale("log", base=2)
-    place.set_xticks(marks, [mark_text(mark) for mark in marks])
+    step = -(-len(marks) // MOST_MARKS)
+    place.set_xticks(marks[::step], [mark_text(mark) for mark in marks[::step]])
     place.minorticks_off()
     if "log y" in scales:
         place.set_yscale("log")

@@ -18,6 +18,7 @@ TITLES = {
         "machine",
         "Times are the least of several; in natural order, medians.",
     ),
+    "garaph": ("Garaph's experiments, measured again", "machine", "Times are the least of several whole runs."),
     "simd": ("SIMD efficiency by group size, after its paper", "machine", "Times are medians; BFS is all its sources."),
 }  # by name of the results: heading, what peers and ceilings shared with ours, how figures were made of runs
 TABLED = (
@@ -27,7 +28,10 @@ TABLED = (
     "simd",
     "simd-more",
     "simd-5",
+    "simd-3",
+    "simd-levels",
 )  # plots whose points are a table of their own
+DRAWN = ("simd-2", "garaph-10", "garaph-11")  # plots of so many points that no table has them
 HEADINGS = ("measurement", "graph", "ours", "spread", "against", "its figure", "ratio", "target", "verdict")
 
 
@@ -86,8 +90,8 @@ def rows(figures: list[Figure]) -> list[str]:
 
 
 def is_tabled(figure: Figure) -> bool:
-    """Whether the figure stands in its plot's table, and nowhere else."""
-    return figure.point is not None and figure.point["plot"] in TABLED
+    """Whether the figure stands in its plot, or in that plot's table, and nowhere else."""
+    return figure.point is not None and figure.point["plot"] in (*TABLED, *DRAWN)
 
 
 def tables(figures: list[Figure]) -> list[str]:

@@ -34,7 +34,7 @@ PAPER_BUCKETS = 1000
 SWEEP = (1, 10, 100, PAPER_BUCKETS, 10_000, 100_000, None)  # None: one a degree
 REPEATS = 5
 ITERATIONS = 5  # of a run; REPEATS runs, and more where they are short
-MOST_ROUNDS, LEAST_SECONDS = 100, 6.0
+MOST_ROUNDS = 100
 PLOT, SORTS_PLOT = "edge_vertex", "edge_vertex-11"
 CHECKED_ORDER = "degrees never rise along the order (approximate: buckets never do), every vertex stands there once"
 CHECKED_RANKS = "ranks are those of the natural order within 1e-5 relative"
@@ -280,8 +280,8 @@ class Ranked:
     ranks: np.ndarray
 
 
-def ranked(paths: Sequence[Path], devices: list[str]) -> list[Ranked]:
-    """PageRank by pull on each store, run by turns."""
+def ranked(paths: Sequence[Path], devices: list[str], least_seconds: float) -> list[Ranked]:
+    """PageRank by pull on each store, run by turns, for so long at least."""
     import pagestore
 
     answers: dict[Path, Any] = {}
@@ -296,7 +296,7 @@ def ranked(paths: Sequence[Path], devices: list[str]) -> list[Ranked]:
         for path in paths:
             session = held.enter_context(ours.opened(path, devices=devices, direction="pull"))
             calls.append(partial(iteration, path, session))
-        samples = by_turns(calls, REPEATS, MOST_ROUNDS, LEAST_SECONDS)
+        samples = by_turns(calls, REPEATS, MOST_ROUNDS, least_seconds)
     found = []
     for path, each in zip(paths, samples, strict=True):
         with pagestore.open_store(path) as store:
@@ -314,7 +314,7 @@ def pagerank(setup: Setup, family: Family) -> Iterator[Figure]:
     degrees = Degrees.of(family, setup.folder)
     natural = family.natural(setup.folder)
     gpu = setup.devices.one if setup.devices.kind == "cuda" else None
-    alone = ranked([natural], gpu)[0] if gpu else None
+    alone = ranked([natural], gpu, setup.least_seconds)[0] if gpu else None
     for where in ("host", "GPU") if gpu else ("host",):
         point = _point(PLOT, f"Figure 12: PageRank, {where}", degrees.name, 1)
         yield Figure("Figure 12: natural order", degrees.name, 1.0, "times as fast", point=point, counted=True)
@@ -324,10 +324,12 @@ def pagerank(setup: Setup, family: Family) -> Iterator[Figure]:
         path = setup.folder / f"{family.name}-sorted.gs"
         try:
             family.store(path, order, count)
-            plain, found = ranked([natural, path], ["host"])
+            plain, found = ranked([natural, path], ["host"], setup.least_seconds)
             yield from iteration_figures(degrees, "host", found, plain, order, count)
             if gpu and alone:
-                yield from iteration_figures(degrees, "GPU", ranked([path], gpu)[0], alone, order, count)
+                yield from iteration_figures(
+                    degrees, "GPU", ranked([path], gpu, setup.least_seconds)[0], alone, order, count
+                )
         finally:
             path.unlink(missing_ok=True)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from bench import harness, plots, report
 from bench.figures import Figure, Wanted
-from bench.gpu_setup import Setup
+from bench.gpu_setup import LEAST_SECONDS, Setup
 from bench.graphs import EDGE_FACTOR, SEED
 from bench.harness import Task
 from bench.link import ALL_GPUS, Devices, gpu_lines
@@ -71,6 +71,7 @@ class Suite:
         add("--sources", type=int, default=SOURCES, help="starts of BFS and SSSP")
         add("--streams", type=int, nargs="+", default=list(STREAMS), help="counts of streams to try")
         add("--merge-scale", type=int, default=MERGE_SCALE, help="scale of the graph whose merges are measured")
+        add("--seconds", type=float, default=LEAST_SECONDS, help="how long runs on a sorted store are repeated")
         add("--limit", type=float, default=LONGEST_SECONDS, help="seconds after which a stage is ended")
         add("--join", type=Path, nargs="+", metavar="JSON", help="measure nothing: join results into one")
         add("--part", type=Path, help=argparse.SUPPRESS)  # run one stage in this process and record it there
@@ -99,7 +100,7 @@ class Suite:
             setup = Setup(
                 devices=devices, scale=scale, folder=options.stores or ROOT / "bench" / "scratch" / "gpu",
                 merge_scale=options.merge_scale, streams=tuple(options.streams), sources=options.sources,
-                data=options.data,
+                data=options.data, least_seconds=options.seconds,
             )  # fmt: skip
             for figure in self.stages[stage](setup):
                 print(f"    {' | '.join(cell for cell in report.cells(figure) if cell)}", file=sys.stderr, flush=True)
@@ -111,7 +112,12 @@ class Suite:
         """What measures one stage again as `options` have it."""
         (stage,), (scale,) = options.only, options.scale
         words = [f"python {self.script} --only {stage} --scale {scale} --devices {options.devices}"]
-        usual = {"sources": [SOURCES], "streams": list(STREAMS), "merge_scale": [MERGE_SCALE]}
+        usual = {
+            "sources": [SOURCES],
+            "streams": list(STREAMS),
+            "merge_scale": [MERGE_SCALE],
+            "seconds": [LEAST_SECONDS],
+        }
         for name, value in usual.items():
             now = getattr(options, name) if isinstance(getattr(options, name), list) else [getattr(options, name)]
             words += [f"--{name.replace('_', '-')}", *map(str, now)] if now != value else []
