@@ -40,7 +40,7 @@ AT_ONCE = 0.75  # of their share of what is left, that the cores take; waking th
 LEAST_PAGES = 8  # worth it
 WORTH = 0.97  # of the time without the cores: what it must fall to
 WEIGHT = 0.5  # of the last superstep in a measured rate
-PATIENCE = 2  # supersteps in a row that the cores made longer, before they are left out
+PATIENCE = 2  # supersteps in a row that the cores made longer, before they are left out for the rest of a run
 
 
 class Stretches:
@@ -118,6 +118,9 @@ class Dispatcher:
         self._fixed = run.engine.options.dispatch == "fixed"
         self._told = 0, 0.0  # pages that the cores have taken, seconds they took
         self._fed = 0.0  # when the devices had finished theirs
+        self._begun = False  # whether the cores have taken part before
+        for learnt in cores.learnt.values():
+            learnt.worse = min(learnt.worse, PATIENCE - 1)  # one more try a run
 
     # Equation (3)
 
@@ -168,12 +171,13 @@ class Dispatcher:
 
     def join(self, step: Step, demand: Demand, in_place: np.ndarray, again: bool, chunk: Range) -> None:
         """The pages of a superstep, or of a chunk of it, to devices and cores. Devices are in order afterwards."""
-        run, cores, table, began = self._run, self._cores, demand.table, time.perf_counter()
+        run, cores, table = self._run, self._cores, demand.table
         exchange, sources = run.exchange, run.sources.by_name[table.name]
+        cores.begin(step)  # takes memory, the first time
+        began = time.perf_counter()
         exchange.with_cores = True
         exchange.begin(step)
         exchange.with_cores = False
-        cores.begin(step)
         slices = next(slices for known, slices in run.slices if known == chunk)
         there = exchange.hand_out(slices, cores.state, cores.state.needed(step))
         shares = demand.shares(exchange.partition)
@@ -199,7 +203,11 @@ class Dispatcher:
             self._compare(step, table, pages, began)
 
     def _compare(self, step: Step, table: PageTable, pages: int, began: float) -> None:
-        """Learn from a superstep in which so many pages were shared out."""
+        """Learn from a superstep in which so many pages were shared out; not from the first, in which kernels may be
+        compiled."""
+        first, self._begun = not self._begun, True
+        if first:
+            return
         learnt = self._learnt(step, table)
         learnt.measure((pages - self._told[0], self._fed - began), self._told)
         longer = time.perf_counter() - began > self._alone(step, table, pages)
