@@ -73,6 +73,7 @@ class Setup:
     streams: tuple[int, ...]
     sources: int
     data: Path | None = None
+    link_limit: float = 12e9
     least_seconds: float = LEAST_SECONDS
 
     def store(self, kind: str, edge_factor: int = stores.EDGE_FACTOR, scale: int | None = None) -> Store:

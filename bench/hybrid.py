@@ -1,5 +1,5 @@
 """Cores beside a GPU against each of them alone (Garaph, section 5.1): in memory, streamed, from disk, and over a link
-that is throttled to 12 GB/s, as one of PCIe 4 x8 would be.
+that is throttled, to 12 GB/s if nothing else is said.
 
 Times are those of superstep loops, the least of some runs; sides take turns.
 """
@@ -20,7 +20,6 @@ from bench.ours import Account
 STORE = "weighted"
 ROUNDS, RUNS = 2, 4  # sides take turns; runs of a turn, of which the first brings pages where they belong
 ITERATIONS = 20
-SLOW_LINK = 12e9  # bytes/s
 NEED, SLOW_NEED, STREAMED_NEED = 0.97, 1.4, 1.18  # times the better side alone
 PLACES: dict[str, dict[str, Any]] = {"in memory": {}, "streamed": {"cache": "0"}}
 DISK_SHARE = 4  # of the pages, what the host's memory has room for where they come from disk
@@ -45,10 +44,11 @@ def hybrid(setup: Setup) -> Iterator[Figure]:
 
 def slow_link(setup: Setup) -> Iterator[Figure]:
     """The same over a throttled link, pages streamed."""
-    store = setup.store(STORE)
+    store, rate = setup.store(STORE), setup.link_limit
+    place = f"streamed, link throttled to {rate / 1e9:g} GB/s"
     for name in PROGRAMS:
         need = SLOW_NEED if name == "PageRank" else NEED
-        yield against_each(setup, store, name, "streamed, link throttled to 12 GB/s", {"cache": "0"}, need, SLOW_LINK)
+        yield against_each(setup, store, name, place, {"cache": "0"}, need, rate)
 
 
 def against_each(

@@ -30,6 +30,7 @@ GRAPHS = (
 )
 FOLDERS = {"--stores": None, "--out": None, "--data": "FOLDER"}  # what is said for them
 MERGE_SCALE = 28
+LINK_LIMIT = 12.0  # GB/s, as of PCIe 4 x8
 STREAMS = (1, 2, 4, 8, 16, 32)
 SOURCES = 16
 LONGEST_SECONDS = 600.0  # of one stage on one graph
@@ -70,6 +71,7 @@ class Suite:
         add("--data", type=Path, help="folder with real graphs, NAME.el.xz (default ../shared/data, where it is)")
         add("--sources", type=int, default=SOURCES, help="starts of BFS and SSSP")
         add("--streams", type=int, nargs="+", default=list(STREAMS), help="counts of streams to try")
+        add("--link-limit", type=float, default=LINK_LIMIT, help="GB/s of links that are throttled for a stage")
         add("--merge-scale", type=int, default=MERGE_SCALE, help="scale of the graph whose merges are measured")
         add("--seconds", type=float, default=LEAST_SECONDS, help="how long runs on a sorted store are repeated")
         add("--limit", type=float, default=LONGEST_SECONDS, help="seconds after which a stage is ended")
@@ -100,7 +102,7 @@ class Suite:
             setup = Setup(
                 devices=devices, scale=scale, folder=options.stores or ROOT / "bench" / "scratch" / "gpu",
                 merge_scale=options.merge_scale, streams=tuple(options.streams), sources=options.sources,
-                data=options.data, least_seconds=options.seconds,
+                data=options.data, least_seconds=options.seconds, link_limit=1e9 * options.link_limit,
             )  # fmt: skip
             for figure in self.stages[stage](setup):
                 print(f"    {' | '.join(cell for cell in report.cells(figure) if cell)}", file=sys.stderr, flush=True)
@@ -116,6 +118,7 @@ class Suite:
             "sources": [SOURCES],
             "streams": list(STREAMS),
             "merge_scale": [MERGE_SCALE],
+            "link_limit": [LINK_LIMIT],
             "seconds": [LEAST_SECONDS],
         }
         for name, value in usual.items():
