@@ -32,6 +32,7 @@ from pagestore.writer import StoreWriter, column_facts
 
 LARGE_BUFFER_BYTES = 16 << 20  # pages of one hub packed at a time
 NAMESPACE = uuid.UUID("6f1c2a50-7d0e-5b52-9a34-2f6f0c1d8e47")  # of the UUIDs of stores
+STRIPE_BYTES = 4 << 20  # of a stretch: a batch of 16 MiB lies on up to 4 disks, so that few batches keep all busy
 LEAST_STRETCHES = 8  # of the pages in each direction, in each stripe
 NAME_BYTES = 1 << 24  # bytes of string IDs copied at a time
 
@@ -204,9 +205,9 @@ class Job:
 
 
 def stretch_of(plans: dict[str, PagePlan], stripes: int) -> int:
-    """Pages of a stretch: 16 MiB, less where the disks would get few stretches and so unlike shares."""
+    """Pages of a stretch: STRIPE_BYTES, less where the disks would get few stretches and so unlike shares."""
     plan = max(plans.values(), key=lambda plan: plan.pages)
-    return max(1, min(plan.layout.stretch_pages, plan.pages // (LEAST_STRETCHES * stripes)))
+    return max(1, min(STRIPE_BYTES // plan.layout.page_bytes, plan.pages // (LEAST_STRETCHES * stripes)))
 
 
 def describe(

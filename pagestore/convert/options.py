@@ -31,7 +31,7 @@ class ConvertOptions:
     section 4.1), None = one a degree. `columns`: records of a group in column pages (its Per_Group_Num, section 4.2),
     1 = none. `workdir` is for temporary files (default: beside the store, in STORE.partial.d). Without `replace` an
     existing store is left alone. `stripe`: folders, on as many disks, that the pages are spread over, by stretches of
-    `stripe_pages` (None: 16 MiB of them, less for few pages); the store remembers them as absolute names.
+    `stripe_pages` (None: 4 MiB of them, less for few pages); the store remembers them as absolute names.
     """
 
     memory_bytes: int = DEFAULT_MEMORY_BYTES
