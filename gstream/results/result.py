@@ -69,12 +69,20 @@ class Result(Rows):
 
     @in_python()
     def to_pandas(self) -> pandas.DataFrame:
-        """DataFrame; integer columns that can be null have pandas' Int64, so that IDs stay whole numbers."""
+        """DataFrame; integer columns that can be null have pandas' Int64, so that IDs stay whole numbers.
+
+        Null is NaN in a column of floats. One that holds both has an Arrow-backed type, which tells them apart.
+        """
         import pandas as pd
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         nullable = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
-        frame = self.to_arrow().to_pandas(types_mapper=nullable.get)
+        table = self.to_arrow()
+        frame = table.to_pandas(types_mapper=nullable.get)
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if pa.types.is_floating(column.type) and column.null_count and pc.any(pc.is_nan(column)).as_py():
+                frame[name] = column.to_pandas(types_mapper=pd.ArrowDtype)
         empty = {column.name for column in self._columns if column.missing is not None}
         full = [name for name in self.columns if name not in empty]
         return frame.astype(

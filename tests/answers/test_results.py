@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -11,7 +13,9 @@ import pyarrow.parquet
 import pytest
 
 import gstream
+from gstream.cli.terminal import print_json
 from gstream.results import result as results
+from gstream.results.column import Column
 from pagestore.errors import UsageError
 from tests.answers.graphs import KINDS, Example, hub_example
 
@@ -107,6 +111,32 @@ def test_pandas_keeps_whole_numbers(computed):
     assert frame["distance"].dtype == pd.Int64Dtype() and frame["distance"].isna().tolist() == [False] * 3 + [True] * 2
     if not isinstance(ids[0], str):
         assert frame["vertex"].dtype == np.int64 and found["wcc"].to_pandas()["component"].dtype == np.int64
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_value_nan_and_infinity_are_told_apart(dtype, tmp_path, capsys):
+    """What a program of MIN may hold: infinity is no value, NaN and -infinity are values."""
+    with gstream.open(example_of("dense").stored(tmp_path)) as graph:
+        values = np.array([0.5, np.nan, np.inf, -np.inf, np.nan], dtype)
+        store = graph.engine().store
+        stored = values[store.natural_ids()] if store.meta.order != "natural" else values
+        found = results.Result(store, [Column("value", stored, np.inf)], {})
+        right = [0.5, "nan", None, -np.inf, "nan"]
+
+        def told(values):
+            return ["nan" if value != value else value for value in values]
+
+        frame = found.to_pandas()["value"]
+        assert told(found.to_arrow()["value"].to_pylist()) == told(found.to_dict("value").values()) == right
+        assert told(row["value"] for row in found.top(5)) == told(found.at(n)["value"] for n in range(5)) == right
+        assert frame.isna().tolist() == [False, False, True, False, False] and frame.sort_values().iloc[0] == -np.inf
+        found.write("-")
+        assert capsys.readouterr().out.splitlines() == ["vertex,value", "0,0.5", "1,nan", "2,", "3,-inf", "4,nan"]
+        print_json({"top": found.top(5)})
+        top = json.loads(capsys.readouterr().out)["top"]
+        assert [row["value"] for row in top] == [0.5, "NaN", None, "-Infinity", "NaN"]
+        plain = results.Result(store, [Column("value", np.where(np.isnan(stored), 0, stored), np.inf)], {})
+        assert plain.to_pandas()["value"].dtype == dtype
 
 
 def test_top(computed):
