@@ -130,6 +130,8 @@ class Methods(ABC):
     ) -> Result:  # fmt: skip
         """Random walks with restart: PageRank personalised to sources. Columns: vertex, proximity.
 
+        With out-pages alone, every superstep looks at all of them; with in-pages, too, at those of few vertices.
+
         - source: a user ID or several; start here.
         - alpha: share of rank that follows edges.
         - tol: end at this L1 change, not times n as NetworkX.

@@ -27,6 +27,7 @@ LEAST = 1e-290  # a beta whose sums are rounded to 16 digits, as others are
 ALGORITHMS = (
     Algorithm(
         "rwr", "random walks with restart: PageRank personalised to sources",
+        "With out-pages alone, every superstep looks at all of them; with in-pages, too, at those of few vertices.",
         definition="PageRank from sources, dangling vertices lead there; no weights, repeated edges count; tol: "
         "absolute L1",
         columns=("vertex", "proximity"), best="largest",
