@@ -55,7 +55,7 @@ def _cuda_has_started() -> bool:
 def make_beside(devices: list[Device], options: RunOptions) -> BesideDevice:
     """The cores beside devices with memory of their own: all but one, which feeds these."""
     pin = devices[0].pin if devices[0].pins else None
-    return BesideDevice(max(1, options.host_threads - 1), pin, options.trace)
+    return BesideDevice(max(1, options.host_threads - 1), pin, options.host_memory is None, options.trace)
 
 
 def make_exchange(devices: list[Device]) -> Exchange:

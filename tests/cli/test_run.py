@@ -97,6 +97,18 @@ def test_a_plan_tells_the_constants_that_it_reckons_with(store: Path, gstream: C
                 assert float(number) == pytest.approx(constants[name] / unit, rel=0.01), name
 
 
+def test_a_plan_says_whether_cores_help(store: Path, gstream: Command) -> None:
+    for options, words in (
+        (["--devices", "host,fake:1"], "idle: the devices' memory holds all pages"),
+        (["--devices", "host,fake:1", "--cache", "0"], "take pages beside the devices, where that is faster"),
+        (["--devices", "host,fake:1", "--dispatch", "fixed"], "take pages beside the devices, where that is faster"),
+    ):
+        told = gstream("plan", "pagerank", store, *options).stdout
+        assert re.search(rf"^cores +{words}$", told, re.MULTILINE), told
+    run = gstream("run", "pagerank", store, "--devices", "host,fake:1", "--dispatch", "fixed", "--json").stdout
+    assert json.loads(run)["stats"]["cores_pages"] >= 0
+
+
 def test_json_object(store: Path, gstream: Command) -> None:
     done = gstream("run", "pagerank", store, "--json", "--certify", "--float64")
     assert done.returncode == 0, done.stderr

@@ -147,10 +147,11 @@ class PageParts:
 
 
 class BesideDevice(HostDevice):
-    """`threads` cores beside devices that copy. pin: as of KeptArrays."""
+    """`threads` cores beside devices that copy. pin: as of KeptArrays; keeps: their arrays stay from run to run."""
 
-    def __init__(self, threads: int, pin: Pin | None, trace: Trace | None = None) -> None:
+    def __init__(self, threads: int, pin: Pin | None, keeps: bool, trace: Trace | None = None) -> None:
         super().__init__("cores", threads, trace)
+        self._keeps = keeps
         self._kept = KeptArrays(pin)
         self._job: Job | None = None
         self._page_parts: dict[str, PageParts] = {}
@@ -183,6 +184,8 @@ class BesideDevice(HostDevice):
             self.state.clear()
         super().detach()
         self._job = None
+        if not self._keeps:
+            self.release()
 
     def release(self) -> None:
         """After an error: arrays may be in any state."""
