@@ -80,6 +80,14 @@ def needs() -> str:
     return "\n".join(("| algorithm | needs | bytes a vertex | certificate |", "|---|---|---|---|", *rows, ""))
 
 
+def kept() -> str:
+    """What a checkpoint of each algorithm keeps."""
+    rows = [entry.kept.split(": ", 1) for entry in ALGORITHMS.values() if entry.kept]
+    names = [entry.name for entry in ALGORITHMS.values() if entry.kept]
+    lines = (f"| `{name}` | {cell(size)} | {cell(what)} |" for name, (size, what) in zip(names, rows, strict=True))
+    return "\n".join(("| algorithm | bytes | of what |", "|---|---|---|", *lines, ""))
+
+
 def algorithms() -> str:
     """A section an algorithm: what it gives, its options, its columns, which definition it follows."""
     return "\n".join(_algorithm(entry) for entry in ALGORITHMS.values())

@@ -111,8 +111,8 @@ class Algorithm:
     most beside pages, of 4-byte IDs. certificate: what it proves, or why there is none.
     directed: whether it needs a directed store or an undirected one; otherwise: what is said of the other kind, after
     "is directed, and". topology: "out", "in" or "both", where it needs these pages. weights: ANY or NOT_NEGATIVE, where
-    it reads weights. holds: bytes a vertex. kept: it is one run of one program, which checkpoints can keep. plotted:
-    --plot draws its answer.
+    it reads weights. holds: bytes a vertex. kept: bytes a vertex that a checkpoint keeps, and what they are; "": it
+    keeps none. plotted: --plot draws its answer.
     program: the class whose code `gstream show` prints. units, proof_units: what GPUs compile beside it for the run,
     and for the certificate: "MODULE:NAME NAME ..." of programs and kernels. module: where it is declared.
     """
@@ -135,7 +135,7 @@ class Algorithm:
     topology: str = ""
     weights: str = ""
     holds: str = ""
-    kept: bool = False
+    kept: str = ""
     plotted: bool = False
     program: str = ""
     units: tuple[str, ...] = ()

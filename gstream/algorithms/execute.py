@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gstream.algorithms.declaration import ANY, STORED_EDGE, VERTEX, Algorithm, flag
-from gstream.algorithms.registry import ALGORITHMS
 from pagestore.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +27,8 @@ def execute(algorithm: Algorithm, engine: Any, options: dict[str, Any], certify:
     options = algorithm.checked(options)
     own = algorithm.defaults | options
     with session_of(algorithm, engine, own, certify) as session:
-        columns, found = algorithm.load(f"run_{algorithm.name}")(session, **own)
+        with session.keeping():
+            columns, found = algorithm.load(f"run_{algorithm.name}")(session, **own)
         summary = {"algorithm": algorithm.name, "store": session.store.path, "options": _shown(options)} | found
         if algorithm.definition:
             summary["definition"] = "; ".join(filter(None, (algorithm.definition, found.get("definition"))))
@@ -49,7 +49,7 @@ def session_of(algorithm: Algorithm, engine: Any, own: dict[str, Any], certify: 
         check_certificate(algorithm)
     check_ends(algorithm, engine.options)
     if engine.options.checkpoint is not None:
-        check_checkpoint(algorithm, own)
+        check_checkpoint(algorithm)
     asked = {option.name: own[option.name] for option in algorithm.options if not option.may_change}
     with Session(engine, algorithm.name, asked) as session:
         check_store(algorithm, session)
@@ -80,20 +80,11 @@ def check_certificate(algorithm: Algorithm) -> None:
         raise UsageError(f"--certify: {algorithm.name} has no certificate. Leave it out.")
 
 
-def check_checkpoint(algorithm: Algorithm, options: dict[str, Any]) -> None:
-    """Raise UsageError where a run with these options can't be gone on with from a checkpoint."""
-    name = algorithm.name
-    if algorithm.kept and options.get("undirected"):
-        raise UsageError(
-            f"--checkpoint and --undirected contradict each other: {name} along edges either way keeps no "
-            "checkpoints. Leave one of the two out."
-        )
+def check_checkpoint(algorithm: Algorithm) -> None:
+    """Raise UsageError for an algorithm that keeps nothing, as one that sweeps no page."""
     if not algorithm.kept:
-        other = " Components of undirected stores are hcc's, too." if name == "wcc" else ""
-        kept = ", ".join(one.name for one in ALGORITHMS.values() if one.kept)
         raise UsageError(
-            f"--checkpoint: {name} is not one run of one program, which is what can be kept; {kept} are, and programs "
-            f"of your own. Leave it out.{other}"
+            f"--checkpoint: {algorithm.name} has nothing between two sweeps from which it could go on. Leave it out."
         )
 
 

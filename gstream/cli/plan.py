@@ -8,7 +8,14 @@ import typer
 
 from gstream.algorithms.plans import plan_facts, plan_of, plan_of_own, planned_supersteps
 from gstream.cli.quick import skip_blas_for
-from gstream.cli.run_arguments import check_asked, engine_options, own_options, parse_parameters, takes_run_options
+from gstream.cli.run_arguments import (
+    check_asked,
+    checkpoint_options,
+    engine_options,
+    own_options,
+    parse_parameters,
+    takes_run_options,
+)
 from gstream.cli.run_help import RunCommand
 from gstream.cli.terminal import print_json, print_pairs
 from gstream.language.loading import is_program_path, load_program
@@ -37,8 +44,9 @@ def plan(**given: Any) -> None:
     parameters = parse_parameters(given["param"] or [])
     check_asked(given, own, parameters)
     supersteps, what = planned_supersteps(algorithm, own, given["max_supersteps"])
-    opening = open_store(store, stripe_folders(given["stripe"]))
-    with opening as opened, Engine(opened, RunOptions(**engine_options(given))) as engine:
+    opening, options = open_store(store, stripe_folders(given["stripe"])), engine_options(given)
+    options |= checkpoint_options(given)
+    with opening as opened, Engine(opened, RunOptions(**options)) as engine:
         if is_program_path(algorithm):
             planned = plan_of_own(load_program(algorithm), engine, parameters)
         else:

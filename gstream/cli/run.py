@@ -98,7 +98,8 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
     skip_blas_for(algorithm)
     import gstream
 
-    with ProgressBar() as bar, tracing(trace) as spans, stops_when_kept(given["checkpoint"] is not None) as stop:
+    keeps = given["checkpoint"] is not None
+    with ProgressBar() as bar, tracing(trace) as spans, stops_when_kept(keeps, lambda: link.tell("stepped")) as stop:
         options |= {"trace": spans, "progress": StepLine(bar, link), "stop": stop}
         with gstream.open(store, stripe=stripe_folders(given["stripe"]), **options) as graph:
             check_columns(graph, known, output, given["ldbc"])
@@ -124,7 +125,7 @@ def check_kept(known: Algorithm | None, options: dict[str, Any]) -> None:
 
     checked = RunOptions(**options)
     if checked.checkpoint is not None and known is not None:
-        check_checkpoint(known, {})
+        check_checkpoint(known)
 
 
 def task_of(options: dict[str, Any], store: Path) -> Task:
@@ -309,7 +310,8 @@ def kept_lines(kept: dict[str, Any] | None) -> list[tuple[str, str]]:
     lines = []
     if kept and kept["resumed"] is not None:
         older = f"; the newer one was damaged: {kept['damaged']}" if kept["damaged"] else ""
-        after = f"after superstep {kept['resumed']}, from {kept['folder']}/{kept['slot']}{older}"
+        holds = f"{kept['folder']}/{kept['slot']}, which holds {', '.join(kept['holds'])}"
+        after = f"after superstep {kept['resumed']}, from {holds}{older}"
         lines.append(("resumed", f"{after}; times, pages and edges are of what came then"))
     if kept and kept["written"]:
         size, seconds = show_bytes(kept["bytes"]), show_seconds(kept["seconds"])

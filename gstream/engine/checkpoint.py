@@ -1,104 +1,142 @@
-"""Checkpoint and restart (Garaph 2.2): between two supersteps a run is its values, its frontier and a few numbers.
+"""Checkpoint and restart (Garaph 2.2): between two sweeps a call is some arrays of all vertices and a few numbers.
 
-    with make_keeper(options, meta, code, ...) as keeper:    the folder is locked, what is in it is checked
-        Run.begin     goes on from what keeper.take gives, where it gives any
-        Run.go        calls keeper.between after every superstep: it writes when it is time, and ends the run if asked
+    with open_keeper(options, meta, identity) as keeper:     the folder is locked, what is in it is checked
+        keeper.adopt          takes what an algorithm keeps (gstream.engine.sweep_state), and fills it
+        keeper.pass_boundary  after the algorithm's sweeps
+        keeper.enter          a program runs, alone or beside what the algorithm keeps
+        Run.begin             goes on from what keeper.take gives, where it gives any
+        Run.go                calls keeper.between after every superstep
 
-What is kept does not depend on devices: vertices that are held back (gstream.engine.delta_stepping) are in the
-frontier's bitmap, and are found again by their values, as are those that wait (gstream.engine.small_frontier); open
-bits, messages and caches are made again. So a run goes on on other devices. The folder and its two slots are
+Both of the latter write when it is time, and end the run if asked. The folder and its two slots are
 gstream.engine.checkpoint_slots'. A run that was long enough to be kept once is kept at its end, too: what follows
 (predecessors, writing the answer) can fail, and is then made from the final values.
 """
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from gstream.engine import checkpoint_checks as checks
 from gstream.engine.checkpoint_slots import Saved, SlotFolder
-from gstream.hostcode.generate import BLOCK
+from gstream.engine.program_state import ARRAYS, State, ends_of, hash_of, say, shapes_of, shown, state_of
+from gstream.engine.sweep_state import SweepState, names_in
 from gstream.language.program import Program
 from gstream.options.stopping import Asked, Every, RunStopped, StopRequest, parse_every
 from gstream.telemetry.stats import Kept
-from pagestore.errors import InputError, UsageError, plain
+from gstream.telemetry.trace import Trace, timed
+from gstream.version import __version__
 
 DEFAULT_SECONDS = 60.0
 TRIAL_BYTES = 16 << 20  # written and synced to see how fast the folder's disk is
 MOMENT = 0.1  # seconds; calls that make several supersteps (gstream.engine.small_frontier) take less
 SHARE = 0.05  # of a run's time, at most, goes into checkpoints if the options give no interval
-MOST_SHOWN = 80  # characters of a parameter; longer ones are told apart by their hash
-VERSION = 4
-
-
-@dataclass
-class State:
-    """A run between two supersteps.
-
-    value: value[V] in store order; active: uint64[ceil(V / 64)], those held back too; partials: float64[blocks,
-    totals]; near_step: what the frontier was cut with, None where it was not; in_place: values may have come farther
-    than an edge a superstep (gstream.language.relaxing); order_step, order_limit: of a frontier whose least values
-    send first (gstream.engine.small_frontier), else None; the rest is gstream.engine.direction's.
-    """
-
-    value: np.ndarray
-    active: np.ndarray
-    partials: np.ndarray
-    superstep: int
-    near_step: float | None
-    unexplored: int
-    pulled: bool
-    last_vertices: int
-    in_place: bool
-    order_step: float | None
-    order_limit: float | None
-
-    def numbers(self) -> dict[str, Any]:
-        """Everything but the arrays, for JSON."""
-        return {name: value for name, value in vars(self).items() if name not in ARRAYS}
-
-
-ARRAYS = ("value", "active", "partials")
-NONE = type(None)
-WRITTEN = {  # types of a state's numbers
-    "superstep": (int,), "near_step": (float, int, NONE), "unexplored": (int,), "pulled": (bool,),
-    "last_vertices": (int,), "in_place": (bool,), "order_step": (float, NONE), "order_limit": (float, NONE),
-}  # fmt: skip
+NO_PROGRAM: dict[str, Any] = {"program": "", "hash": "", "parameters": {}}
 
 
 @dataclass
 class Keeper:
-    """Keeps one run's checkpoints. saved: what it goes on from, until it is taken; again: reads the newest anew.
+    """Keeps one call's checkpoints. found: the slot that the call goes on from, until all of it is taken; saved: the
+    program's state of it; again: reads the newest anew. bytes: of the arrays of one checkpoint.
 
-    bytes: of the arrays of one.
+    own: what the algorithm keeps; program: what tells the program that runs from others. passed: supersteps and
+    boundaries of the call so far, but for those of the program that runs. failed: a checkpoint could not be written.
     """
 
     slots: SlotFolder
     identity: dict[str, Any]
     every: Every
     stop: StopRequest | None
+    trace: Trace | None = None
     again: Callable[[], State | None] = lambda: None
+    found: Saved | None = None
     saved: State | None = None
     bytes: int = 0
+    passed: int = 0
+    failed: bool = False
+    own: SweepState | None = None
+    program: dict[str, Any] = field(default_factory=NO_PROGRAM.copy)
     kept: Kept = field(init=False)
 
     def __post_init__(self) -> None:
         self.kept = Kept(str(self.slots.folder))
         self._began = self._last = time.monotonic()
-        self._last_superstep = 0
+        self._begun = self._own_taken = False  # whether time counts; whether the algorithm has its state of `found`
+        self._rewinds = False  # whether the newest slot is of the program that runs
+        self._last_superstep = self._reached = 0  # of the call; of the program
         self._expected_s: float | None = None
 
     def heed(self, heeded: bool) -> None:
         """Whether requests to stop wait for the end of a superstep."""
         if self.stop is not None:
-            self.stop.heeded = heeded
+            self.stop.heed(heeded)
+
+    def find(self) -> None:
+        """Look for the slot to go on from. Raises as open_keeper does."""
+        self.found = found = self.slots.newest()
+        if found is None:
+            return
+        checks.check_slot(self._where, found, self.identity)
+        said = found.description
+        self.kept.resumed, self.kept.slot, self.kept.damaged = said["superstep"], found.path.name, found.older
+        self.kept.holds = [*names_in(found), *([f"{said['program']}'s values"] if said["state"] is not None else [])]
+
+    @property
+    def awaited(self) -> set[str]:
+        """Names that an algorithm's state has in the checkpoint, until it is taken: they say how far it came."""
+        own = None if self.found is None or self._own_taken else self.found.description["own"]
+        return set() if own is None or self.found is None else {*own["numbers"], *names_in(self.found)}
+
+    def number(self, name: str, otherwise: Any) -> Any:
+        """What the algorithm's state in the checkpoint has by that name; `otherwise` where there is none to take."""
+        if name not in self.awaited or self.found is None:
+            return otherwise
+        return self.found.description["own"]["numbers"].get(name, otherwise)
+
+    def adopt(self, state: SweepState) -> None:
+        """Keep this from now on, filled from the checkpoint if that has it. Raises InputError for one that this
+        algorithm did not write, UsageError for one of other input, ResourceError (no room for a checkpoint)."""
+        self.own, self.program = state, NO_PROGRAM.copy()
+        if self.awaited and self.found is not None:
+            said = self.found.description
+            if said["own"]["of"] != state.of:
+                raise checks.changed_since(self._where, said, checks.FILE)
+            with self._span("read", said["superstep"]):
+                state.restore(self.found)
+            self.passed, self._own_taken = said["own"]["boundaries"], True
+        self.bytes = sum(array.nbytes for array in state.arrays().values())
+        self.slots.check_room(self.bytes)
+        self.begin(0)
+
+    def enter(self, program: Program, vertices: int, limit: int | None) -> None:
+        """This program runs now. limit: supersteps that it may make.
+
+        Raises UsageError (a checkpoint of another program or parameter, or whose supersteps a limit can't count),
+        InputError (damaged), ResourceError (no room for a checkpoint).
+        """
+        ends = ends_of(type(program))
+        parameters = {name: shown(getattr(program, name)) for name in type(program).parameters if name not in ends}
+        self.program = {"program": type(program).__name__, "hash": hash_of(type(program)), "parameters": parameters}
+        own = 0 if self.own is None else sum(array.nbytes for array in self.own.arrays().values())
+        self.bytes = own + sum(count * dtype.itemsize for dtype, count in shapes_of(program, vertices).values())
+        self._rewinds, self._reached = False, 0
+        self.again = lambda: self._rewind(program, vertices)
+        if self.found is not None and self.found.description["state"] is not None:
+            found, self.found = self.found, None
+            checks.check_program(self._where, found.description, self.identity, self.program)
+            with self._span("read", found.description["superstep"]):
+                self.saved = state_of(found, program, vertices)
+            checks.check_limit(self._where, self.saved, limit)
+            self._rewinds = True
+        self.slots.check_room(self.bytes)
+
+    def leave(self) -> None:
+        """The program is over; its supersteps count."""
+        self.passed += self._reached
+        self.program, self.saved, self.again = NO_PROGRAM.copy(), None, lambda: None
 
     def take(self) -> State | None:
         """The state to go on from, for the caller to drop: values of all vertices are large. None: there is none.
@@ -106,35 +144,60 @@ class Keeper:
         Another attempt of the same run, with less memory, goes on from the last checkpoint.
         """
         saved, self.saved = self.saved, None
-        if saved is None and (self.kept.written or self.kept.resumed is not None):
-            return self.again()
-        return saved
+        return self.again() if saved is None and self._rewinds else saved
+
+    def _rewind(self, program: Program, vertices: int) -> State | None:
+        """The newest state, which this run wrote or has checked before; what the algorithm keeps goes back with it."""
+        found = self.slots.newest()
+        if found is not None and self.own is not None:
+            self.own.restore(found)
+        return None if found is None else state_of(found, program, vertices)
 
     def begin(self, superstep: int) -> None:
-        """Supersteps, and time, count from now; requests to stop are heeded."""
-        self._began = self._last = time.monotonic()
-        self._last_superstep = superstep
+        """Supersteps, and time, count from the first of these calls; requests to stop are heeded."""
+        if not self._begun:
+            self._begun = True
+            self._began = self._last = time.monotonic()
+            self._last_superstep = self.passed + superstep
         self.heed(True)
 
     def between(self, run: Any, superstep: int, ended: bool) -> None:
-        """Between two supersteps, or at the end: write a checkpoint if one is due.
+        """Between two supersteps of a program, or at its end: write a checkpoint if one is due.
 
         Raises RunStopped, once it is written, where the run was asked to stop; ResourceError or UsageError where it
         can't be written: the one before is then still there.
         """
+        self._reached = superstep
+        if ended and self.own is not None and not self.own.final:
+            return  # the algorithm goes on, and has a boundary soon
+        self._between(lambda: run.state(superstep), self.passed + superstep, ended)
+
+    def pass_boundary(self, rounds: int, bring: Callable[[], None] | None, ended: bool) -> None:
+        """`rounds` sweeps of the algorithm are over; as `between`. bring: has its arrays up to date."""
+        self.passed += rounds
+
+        def take() -> None:
+            if bring is not None:
+                bring()
+
+        self._between(take, self.passed, ended)
+        if ended:
+            self.own = None
+
+    def _between(self, take: Callable[[], State | None], superstep: int, ended: bool) -> None:
         if ended:
             self.heed(False)
         stop = self.stop is not None and self.stop.asked
         fresh = superstep > self._last_superstep
         if stop or fresh and (self._worth_an_end() if ended else self._due(superstep)):
-            self.write(lambda: run.state(superstep))
+            self.write(take, superstep)
         if stop:
             raise RunStopped(superstep, self.slots.folder)
 
     def supersteps_left(self, superstep: int) -> int | None:
         """How many may be made after that one before a checkpoint is due; None: as many as a moment allows."""
         if self.every.supersteps is not None:
-            return max(1, self._last_superstep + self.every.supersteps - superstep)
+            return max(1, self._last_superstep + self.every.supersteps - self.passed - superstep)
         return 1 if self.every.seconds is not None and self.every.seconds < MOMENT else None
 
     def _due(self, superstep: int) -> bool:
@@ -162,202 +225,85 @@ class Keeper:
             self._expected_s = self.bytes / self.slots.write_speed(min(self.bytes, TRIAL_BYTES))
         return self._expected_s
 
-    def write(self, take: Callable[[], State]) -> None:
-        """Write a checkpoint into the older slot. take: what gives the state, which devices may have to bring."""
+    def write(self, take: Callable[[], State | None], superstep: int) -> None:
+        """Write a checkpoint into the older slot. take: what brings the state, which devices may have."""
         began = time.monotonic()
-        state = take()
-        arrays = {name: getattr(state, name) for name in ARRAYS}
-        described = {"version": VERSION, **self.identity, "state": state.numbers()}
-        self.kept.bytes += self.slots.write(described, arrays)
+        with self._span("write", superstep):
+            state, arrays, own = take(), {}, None
+            if self.own is not None:
+                arrays = self.own.arrays()
+                own = {"boundaries": self.passed, "numbers": self.own.numbers(), "of": self.own.of}
+                own["gstream"] = __version__
+            if state is not None:
+                arrays |= {name: getattr(state, name) for name in ARRAYS}
+            described = {"version": checks.VERSION, **self.identity, **self.program, "superstep": superstep, "own": own}
+            described["state"] = None if state is None else state.numbers()
+            try:
+                self.kept.bytes += self.slots.write(described, arrays)
+            except BaseException:
+                self.failed = True
+                raise
         self.kept.written += 1
-        self._last, self._last_superstep = time.monotonic(), state.superstep
+        self._rewinds = state is not None
+        self._last, self._last_superstep = time.monotonic(), superstep
         self.kept.seconds += self._last - began
+
+    @property
+    def _where(self) -> str:
+        return f"--checkpoint {self.slots.folder}"
+
+    def _span(self, what: str, superstep: int) -> Any:
+        return timed(self.trace, "disk", "checkpoints", f"{what} a checkpoint, superstep {superstep}")
 
 
 @contextmanager
-def make_keeper(options: Any, meta: Any, code: Any, limit: int | None, asked: Asked) -> Iterator[Keeper | None]:
-    """The keeper that the options ask for, None where they ask for none.
+def open_keeper(options: Any, meta: Any, identity: dict[str, Any]) -> Iterator[Keeper]:
+    """The keeper of a call whose options ask for one. identity: its `run` and `options`, as messages name them.
 
-    meta: the store's. code: the compiled program. limit: supersteps that the run may make. asked: what the run is, for
-    messages. Raises UsageError (the folder; it has a checkpoint and the options don't resume; a checkpoint of
-    another store, program or parameter, or whose supersteps a limit can't count), InputError (damaged), ResourceError
-    (no room for a checkpoint).
+    meta: the store's. Raises UsageError (the folder; it has a checkpoint and the options don't resume; a checkpoint of
+    another store, algorithm or options), InputError (damaged).
     """
-    if options.checkpoint is None or not asked.kept:
-        yield None
-        return
-    program: Program = code.program
-    ends = ends_of(type(program))
-    parameters = {name: shown(getattr(program, name)) for name in type(program).parameters if name not in ends}
-    said = parameters if asked.options is None else {name: say(value) for name, value in asked.options.items()}
-    identity = {
-        "store": meta.uuid, "run": asked.name, "options": said, "program": type(program).__name__,
-        "hash": hash_of(type(program)), "parameters": parameters,
-    }  # fmt: skip
     with SlotFolder(options.checkpoint) as slots:
-        keeper = Keeper(slots, identity, parse_every(options.checkpoint_every), options.stop)
-        keeper.bytes = sum(count * dtype.itemsize for dtype, count in _shapes(program, meta.vertices).values())
-        keeper.again = lambda: _read(slots, program, meta.vertices)
+        keeper = Keeper(
+            slots, {"store": meta.uuid, **identity}, parse_every(options.checkpoint_every), options.stop, options.trace
+        )
         if options.resume:
-            keeper.saved = _go_on(keeper, program, meta.vertices, limit)
+            keeper.find()
         elif options.replace_checkpoint:
             slots.clear()
         else:
-            _refuse_unfinished(slots)
-        slots.check_room(keeper.bytes)
+            checks.check_unfinished(slots)
         try:
             yield keeper
         finally:
             keeper.heed(False)
 
 
-def _go_on(keeper: Keeper, program: Program, vertices: int, limit: int | None) -> State | None:
-    """The state to go on from, None where the folder holds none. Raises as make_keeper does."""
-    found = keeper.slots.newest()
-    if found is None:
-        return None
-    _check_described(found)
-    where = f"--checkpoint {keeper.slots.folder}"
-    _refuse_others(where, found.description, keeper.identity)
-    saved = _state_of(found, program, vertices)
-    if limit is not None and saved.superstep > limit:
-        raise UsageError(
-            f"{where}: its checkpoint is of superstep {saved.superstep}, and this run is to end after {limit}. Raise "
-            "that limit, or start afresh: pass --force instead of --resume."
-        )
-    if limit is not None and saved.in_place:
-        raise UsageError(
-            f"{where}: its checkpoint is of a run without a limit of supersteps, whose values may have come farther "
-            f"than {saved.superstep} edges in {saved.superstep} supersteps. Resume without a limit, or start afresh: "
-            "pass --force instead of --resume."
-        )
-    keeper.kept.resumed, keeper.kept.slot, keeper.kept.damaged = saved.superstep, found.path.name, found.older
-    return saved
+@contextmanager
+def make_keeper(
+    options: Any, meta: Any, code: Any, limit: int | None, asked: Asked, keeper: Keeper | None = None
+) -> Iterator[Keeper | None]:
+    """The keeper of one run of a program, None where the options ask for none. keeper: the call's, if it has one.
+
+    code: the compiled program. limit: supersteps that the run may make. asked: what the run is, for messages. Raises
+    as open_keeper and Keeper.enter do.
+    """
+    if options.checkpoint is None or not asked.kept:
+        yield None
+        return
+    program: Program = code.program
+    if keeper is not None:
+        keeper.enter(program, meta.vertices, limit)
+        yield keeper
+        keeper.leave()
+        return
+    ends = ends_of(type(program))
+    parameters = {name: shown(getattr(program, name)) for name in type(program).parameters if name not in ends}
+    with open_keeper(options, meta, {"run": asked.name, "options": parameters}) as own:
+        own.enter(program, meta.vertices, limit)
+        yield own
 
 
-def _check_described(found: Saved) -> None:
-    """Raise InputError for a description of this version that no run wrote: its checksum may be right all the same."""
-    said = found.description
-    if said.get("version") != VERSION:
-        return  # which is refused as such
-    state = said.get("state")
-    whole = all(isinstance(said.get(name), str) for name in ("store", "run", "program", "hash"))
-    whole = whole and all(isinstance(said.get(name), dict) for name in ("options", "parameters"))
-    if not isinstance(state, dict) or state.keys() != WRITTEN.keys():
-        whole = False
-    elif any(type(state[name]) not in types for name, types in WRITTEN.items()):
-        whole = False
-    if not whole:
-        raise InputError(f"{found.path}: is no checkpoint of gstream's. Start afresh: pass --force.")
-
-
-def _refuse_others(where: str, found: dict[str, Any], identity: dict[str, Any]) -> None:
-    """Raise UsageError where a checkpoint is of another version, store, program or parameter."""
-    start = "Name another folder, or start afresh: pass --force instead of --resume."
-    if found.get("version") != VERSION:
-        raise UsageError(f"{where}: its checkpoint is of another version of gstream. {start}")
-    if found["store"] != identity["store"]:
-        raise UsageError(
-            f"{where}: its checkpoint is of the store with UUID {plain(found['store'])}; this one's is "
-            f"{identity['store']} (gstream info shows it). {start}"
-        )
-    if found["run"] != identity["run"]:
-        raise UsageError(
-            f"{where}: its checkpoint is of {plain(found['run'])}; this run is of {identity['run']}. {start}"
-        )
-    same = all(found["parameters"].get(name) == value for name, value in identity["parameters"].items())
-    if same and all(found[what] == identity[what] for what in ("program", "hash")):
-        return  # options may differ that say when the run ends
-    before, now = found["options"], identity["options"]
-    others = [name for name in now if before.get(name) != now[name]]
-    if others:
-        raise UsageError(
-            f"{where}: its checkpoint is of a run with {_list(before, others)}; this one has {_list(now, others)}. "
-            "Pass the same, or start afresh: pass --force instead of --resume."
-        )
-    changed = "text has changed" if found["hash"] != identity["hash"] else "input, a file that it reads, has changed"
-    raise UsageError(f"{where}: its checkpoint is of {plain(found['run'])}, whose {changed} since. {start}")
-
-
-def _list(options: dict[str, str | None], names: list[str]) -> str:
-    """Options with their values, for a message."""
-    said = [f"no {name}" if options.get(name) is None else f"{name}={plain(options[name])}" for name in names]
-    return " and ".join(said) if len(said) < 3 else ", ".join(said)
-
-
-def _read(slots: SlotFolder, program: Program, vertices: int) -> State | None:
-    """The newest state, which this run wrote or has checked before."""
-    found = slots.newest()
-    return None if found is None else _state_of(found, program, vertices)
-
-
-def _state_of(found: Saved, program: Program, vertices: int) -> State:
-    """The state that a slot holds. Raises InputError if it is of a graph of another size."""
-    shapes, blocks = _shapes(program, vertices), -(-vertices // BLOCK)
-    if {name: (array.dtype, len(array)) for name, array in found.arrays.items()} != shapes:
-        raise InputError(f"{found.path}: is no checkpoint of this graph and program. Start afresh: pass --force.")
-    if vertices % 64 and int(found.arrays["active"][-1]) >> vertices % 64:
-        raise InputError(f"{found.path}: has vertices past the graph's last. Start afresh: pass --force.")
-    partials = found.arrays["partials"].reshape(blocks, len(program.totals))
-    return State(found.arrays["value"], found.arrays["active"], partials, **found.description["state"])
-
-
-def _shapes(program: Program, vertices: int) -> dict[str, tuple[np.dtype, int]]:
-    """Type and length of each array of a state."""
-    blocks, words = -(-vertices // BLOCK), -(-vertices // 64)
-    return {
-        "value": (type(program).value.dtype, vertices), "active": (np.dtype(np.uint64), words),
-        "partials": (np.dtype(np.float64), blocks * len(program.totals)),
-    }  # fmt: skip
-
-
-def _refuse_unfinished(slots: SlotFolder) -> None:
-    """Raise UsageError where a folder holds a checkpoint that a run would replace."""
-    found = slots.description()
-    if found is not None:
-        state = found.get("state")
-        superstep = state.get("superstep") if isinstance(state, dict) else None
-        raise UsageError(
-            f"--checkpoint {slots.folder}: holds a checkpoint of {plain(found.get('run'))} after superstep "
-            f"{plain(superstep)}. Pass --resume to go on from it, --force to start afresh, or name another folder."
-        )
-
-
-def hash_of(program: type[Program]) -> str:
-    """What a program computes, as 32 hexadecimal digits: its algebra and its methods, comments and layout apart."""
-    text = [program.combine.name, program.value.name, str(program.backward)]
-    text += [f"{p.name}: {p.kind}" for p in program.parameters.values()]
-    text += [ast.unparse(program.methods[name].tree) for name in sorted(program.methods)]
-    return hashlib.blake2b("\n".join(text).encode(), digest_size=16).hexdigest()
-
-
-def ends_of(program: type[Program]) -> set[str]:
-    """Parameters that say only when a run ends, as a tolerance: those that `halt` reads and no other method."""
-    read = {name: _parameters_read(method.tree) for name, method in program.methods.items()}
-    return read.get("halt", set()) - set().union(*(names for name, names in read.items() if name != "halt"))
-
-
-def _parameters_read(method: ast.AST) -> set[str]:
-    """Names of the attributes of `self` in a method."""
-    return {
-        node.attr for node in ast.walk(method)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-    }  # fmt: skip
-
-
-def shown(value: Any) -> str:
-    """A parameter as text that is equal for equal values only: long ones by their hash."""
-    if isinstance(value, np.ndarray):
-        return f"array {hashlib.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).hexdigest()}"
-    text = repr(tuple(map(str, value)) if isinstance(value, tuple) else value)  # vertices: 7 is "7"
-    return text if len(text) <= MOST_SHOWN else hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def say(value: Any) -> str | None:
-    """An option as a message says it, None for one that was left out: the same text for equal values only."""
-    if value is None or isinstance(value, np.ndarray):
-        return None if value is None else shown(value)
-    text = ", ".join(map(str, value)) if isinstance(value, (list, tuple, set, range)) else str(value)
-    if len(text) <= MOST_SHOWN:
-        return text
-    return f"{text[: MOST_SHOWN // 2]}... ({hashlib.blake2b(text.encode(), digest_size=4).hexdigest()})"
+def identity_of(asked: Asked) -> dict[str, Any]:
+    """What tells an algorithm's call from others."""
+    return {"run": asked.name, "options": {name: say(value) for name, value in (asked.options or {}).items()}}

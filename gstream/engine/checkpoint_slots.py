@@ -19,6 +19,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ MOST_DESCRIBED = 1 << 26  # bytes of a description: parameters may be long lists
 MOST_COUNTED = 1 << 62  # a sequence number, or elements of an array
 SLOTS = ("slot-0", "slot-1")
 TRIAL_PIECE = 1 << 20  # bytes that a trial of the disk writes at once
+PIECE = 4 << 20  # bytes that are read and checked at once
 WRITTEN = "The checkpoint is written, but a power cut might take it: --resume goes on from the newest that is whole."
 
 
@@ -45,12 +47,27 @@ class DamagedSlot(InputError):
 
 @dataclass
 class Saved:
-    """What a slot holds. older: why the newer slot could not be read, "" where this is it."""
+    """What a slot holds; its arrays stay in the file until they are asked for. older: why the newer slot could not be
+    read, "" where this is it."""
 
     path: Path
     description: dict[str, Any]
-    arrays: dict[str, np.ndarray]
     older: str = ""
+
+    @property
+    def shapes(self) -> dict[str, tuple[np.dtype, int]]:
+        """Type and length of each array."""
+        return {name: (_dtype(dtype), count) for name, dtype, count, _ in self.description["arrays"]}
+
+    @cached_property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All arrays by name. Raises DamagedSlot."""
+        return self.read({name: np.empty(count, dtype) for name, (dtype, count) in self.shapes.items()})
+
+    def read(self, into: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Fill these arrays, each as long as the slot's of its name. Raises DamagedSlot."""
+        read_slot(self.path, into)
+        return into
 
 
 class SlotFolder:
@@ -121,12 +138,12 @@ class SlotFolder:
         heads, damaged = self._heads()
         for _, path in sorted(heads, reverse=True):
             try:
-                description, arrays = read_slot(path)
+                description = read_slot(path, {})
             except DamagedSlot as error:
                 damaged.append(str(error))
                 self._damaged.add(path)
                 continue
-            return Saved(path, description, arrays, "; ".join(damaged))
+            return Saved(path, description, "; ".join(damaged))
         if not damaged:
             return None
         raise DamagedSlot(
@@ -301,20 +318,28 @@ def _dtype(text: str) -> np.dtype:
     return dtype
 
 
-def read_slot(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """(description, arrays by name) of a slot. Raises DamagedSlot."""
+def read_slot(path: Path, into: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """The description of a slot, whose arrays are all checked; those that `into` has by name are filled. Raises
+    DamagedSlot."""
     description, first = read_description(path)
-    arrays: dict[str, np.ndarray] = {}
+    piece = np.empty(PIECE, np.uint8)
     try:
         with open(path, "rb", buffering=0) as file:
             file.seek(first)
             for name, dtype, count, crc in description["arrays"]:
-                array = arrays[name] = np.empty(count, _dtype(dtype))
-                view, done = array.view(np.uint8).data, 0
-                while done < len(view) and (got := file.readinto(view[done:])):
-                    done += got
-                if done < len(view) or crc32(view) != crc:
+                left = _dtype(dtype).itemsize * count
+                room = into[name].view(np.uint8) if name in into else None
+                if room is not None and len(room) != left:
+                    raise DamagedSlot(f"{path} has changed")
+                found = 0
+                while left:
+                    part = piece[: min(left, PIECE)] if room is None else room[-left:][:PIECE]
+                    got = file.readinto(part.data)
+                    if not got:
+                        raise DamagedSlot(f"{path} fails its checksum")
+                    found, left = crc32(part[:got], found), left - got
+                if found != crc:
                     raise DamagedSlot(f"{path} fails its checksum")
     except OSError as error:
         raise _unread(path, error) from error
-    return description, arrays
+    return description

@@ -82,6 +82,7 @@ class Engine:
         self.most_device_bytes: int | None = None  # what a device turned out to have
         self.any_way = False  # whether programs push or pull, values whole, whatever was asked for
         self._room = (float("-inf"), 0)  # when host_memory was looked at, and what it was
+        self.keeper: Keeper | None = None  # of the call that runs programs and sweeps, where it keeps checkpoints
         self.swept: dict[str, PageTable] = {}  # topologies that the caller sweeps in turn
         self._known: dict[bool, dict[str, PageTable]] = {False: {}, True: {}}  # page sets so far; True: with weights
         # What the caller holds beside programs and sweeps, in host memory and on each device, and what its call takes
@@ -199,7 +200,7 @@ class Engine:
         limit = self.options.max_supersteps if max_supersteps is None else max_supersteps
         code = self.compile(program, limited=limit is not None or watch is not None)
         asked = asked or Asked(type(program).__name__)
-        with make_keeper(self.options, self.store.meta, code, limit, asked) as keeper:
+        with make_keeper(self.options, self.store.meta, code, limit, asked, self.keeper) as keeper:
             while True:
                 plan = self.plan(program, code)
                 try:

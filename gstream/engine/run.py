@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from gstream.engine.autonomous import Autonomous
-from gstream.engine.checkpoint import State
 from gstream.engine.delta_stepping import DeltaStepping
 from gstream.engine.early_pull import EarlyPull
 from gstream.engine.lent_frontier import LentFrontier
 from gstream.engine.notify_pull import NotifyPull
+from gstream.engine.program_state import State
 from gstream.engine.run_state import FastPath
 from gstream.engine.settled_sums import SettledSums
 from gstream.engine.small_frontier import SmallFrontier
@@ -28,6 +28,7 @@ class Run(Supersteps):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.in_place = not self.code.synchronous  # or a run was that this one goes on from
+        self.watched: int | None = None  # the superstep that was watched before the checkpoint was written
 
     def go(self) -> bool:
         """Run to the end, or to the limit, or until the caller's patience is gone; whether it converged."""
@@ -36,7 +37,7 @@ class Run(Supersteps):
         paths = [path(self) for path in FAST_PATHS if path.applies(self)]
         frontier = self.measure()
         while True:
-            if self.watch is not None:
+            if self.watch is not None and self.supersteps != self.watched:
                 self.watch(self.supersteps, self.values())
             begun = self.supersteps > 0 or self.whole is None  # SUM sweeps every edge: at its start all are active
             still = begun and frontier.vertices == 0 and not asked.exactly or self.plan.graph.vertices == 0
@@ -60,6 +61,7 @@ class Run(Supersteps):
         """Values and frontier of a checkpoint, or first ones."""
         saved = None if self.keeper is None else self.keeper.take()
         self.began_at = self.supersteps = 0 if saved is None else saved.superstep
+        self.watched = None if saved is None else saved.superstep
         self.code.set_superstep(self.supersteps)
         if saved is None:
             self.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -74,10 +74,20 @@ class RunStopped(GstreamError):
 
 
 class StopRequest:
-    """What a signal handler tells a run: end after this superstep. `ask` is for handlers, the rest for the driver."""
+    """What a signal handler tells a run: end after this superstep. `ask` is for handlers, the rest for the driver.
 
-    def __init__(self) -> None:
+    under_way: called once supersteps begin whose end is waited for; the checkpoint is then the run's own to write.
+    """
+
+    def __init__(self, under_way: Callable[[], None] = lambda: None) -> None:
         self.asked = self.heeded = False
+        self._under_way = under_way
+
+    def heed(self, heeded: bool) -> None:
+        """Whether a superstep is under way whose end is waited for."""
+        self.heeded = heeded
+        if heeded:
+            self._under_way()
 
     def ask(self) -> bool:
         """Ask; False if no superstep is under way whose end could be waited for: the handler raises then. What it

@@ -40,11 +40,13 @@ class StepStats:
 @dataclass
 class Kept:
     """Checkpoints of a run. resumed: the superstep gone on from (None: it began afresh), which was in the file `slot`;
-    damaged: what was wrong with a newer one; written, bytes, seconds: what this run wrote into `folder`."""
+    holds: names of what that held; damaged: what was wrong with a newer one; written, bytes, seconds: what this run
+    wrote into `folder`."""
 
     folder: str
     resumed: int | None = None
     slot: str = ""
+    holds: list[str] = field(default_factory=list)
     damaged: str = ""
     written: int = 0
     bytes: int = 0

@@ -12,9 +12,10 @@ import pytest
 from engine_graphs import Balance, Least, make_store, skewed_edges
 
 from gstream.devices.job import DeviceMemoryError
-from gstream.engine.checkpoint import Keeper, hash_of
+from gstream.engine.checkpoint import Keeper
 from gstream.engine.checkpoint_slots import SlotFolder
 from gstream.engine.engine import Engine
+from gstream.engine.program_state import hash_of
 from gstream.options.run_options import RunOptions
 from gstream.options.stopping import Every, RunStopped, StopRequest
 from gstream.programs.bfs import BFS

@@ -16,11 +16,15 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.support import vertex_files as vertexfiles
-from gstream.engine.checkpoint import VERSION, Keeper, _go_on, _refuse_unfinished
+from gstream.engine.checkpoint import Keeper
+from gstream.engine.checkpoint_checks import VERSION, check_unfinished
 from gstream.engine.checkpoint_slots import HEAD, MAGIC, SlotFolder
+from gstream.engine.program_state import hash_of
+from gstream.engine.sweep_state import SweepState
 from gstream.options.run_options import parse_devices
 from gstream.options.stopping import Every, parse_every
 from gstream.programs.pagerank import PageRank
+from gstream.version import __version__
 from pagestore import hdf5, open_store
 from pagestore.check import scan_neighbours, walk_records
 from pagestore.crc import crc32
@@ -249,15 +253,20 @@ def read_slot(data: bytes) -> str:
     crc = crc32(text) ^ (bits & 2)
     folder = slot_folder()
     written("slots/slot-0", HEAD.pack(MAGIC, len(text) + (bits >> 2 & 1), crc) + text + arrays)
-    identity = {"store": "s", "run": "pagerank", "options": {}, "program": "PageRank", "hash": "h", "parameters": {}}
+    identity = {"store": "s", "run": "pagerank", "options": {}}
     with refusal() as refused, SlotFolder(folder) as slots:
         slots.description()
         found = slots.newest()
         if found is not None and b"".join(a.tobytes() for a in found.arrays.values()) != arrays:
             raise Wrong(f"{found.arrays} are read of {arrays!r}")
         with refusal():
-            _refuse_unfinished(slots)
-        _go_on(Keeper(slots, identity, Every(), None), PageRank(), 70, 10)
+            check_unfinished(slots)
+        keeper = Keeper(slots, identity, Every(), None)
+        keeper.find()
+        if keeper.awaited:
+            keeper.adopt(SweepState(keeper, {"label": np.zeros(70, np.uint32), "rounds": 0}))
+        else:
+            keeper.enter(PageRank(), 70, 10)
     return refused.word
 
 
@@ -287,11 +296,14 @@ def slot_seeds() -> list[bytes]:
     kept = {"value": value, "active": np.zeros(2, np.uint64), "partials": np.zeros(len(PageRank().totals))}
     entries = [[name, a.dtype.str, len(a), 0] for name, a in kept.items()]
     described = {"version": VERSION, "store": "s", "run": "pagerank", "options": {}, "program": "PageRank",
-                 "hash": "h", "parameters": {}, "state": state, "sequence": 1, "arrays": entries}  # fmt: skip
+                 "hash": hash_of(PageRank), "parameters": {"damping": "0.85"}, "superstep": 3, "own": None,
+                 "state": state, "sequence": 1, "arrays": entries}  # fmt: skip
     body = b"".join(a.tobytes() for a in kept.values())
     without = {name: value for name, value in described.items() if name != "state"}
+    own = {"boundaries": 3, "numbers": {"rounds": 3}, "of": "", "gstream": __version__}
+    swept = {**described, "state": None, "own": own, "arrays": [["own/label", "<u4", 70, 0]]}
     short = {"sequence": 2, "arrays": [["a", "<u1", 3, 0]]}
-    slots = ((described, body), (without, body), (short, b"abc"))
+    slots = ((described, body), (without, body), (short, b"abc"), (swept, bytes(280)))
     return [lead + json.dumps(text).encode() + b"\n" + rest for lead in (b"\0", b"\1") for text, rest in slots]
 
 

@@ -45,6 +45,7 @@ ALGORITHM = Algorithm(
         Option("endpoints", SWITCH, False, "a path's ends count as on it"),
     ),
     proof=".betweenness_proof:certify_betweenness", proof_bytes=61,
+    kept="28: sums; distances, paths and dependencies of one source",
     certificate="all values, but for a bound and a chance of 10^-6", topology="out", holds="32",
     units=(
         "..support.simple:note_ends",
@@ -66,7 +67,7 @@ def run_betweenness(
     vertices = session.meta.vertices
     session.check_memory(vertices * (28 + session.id_dtype.itemsize) + 2 * bitmap_bytes(vertices))
     walk = _Dependencies(session, simple_lists(session, "out"), float(endpoints))
-    levels = walk.from_sources(sources)
+    levels = walk.from_sources(sources, drawn=k is not None)
     if np.isnan(walk.between).any():
         raise UsageError(
             "betweenness: more than 1.8e308 shortest paths join two vertices, as in wide grids, which no number here "
@@ -139,6 +140,9 @@ class _Dependencies(PathSearch):
         self.depends, self.between, self.ends = np.zeros(vertices), np.zeros(vertices), ends
         super().__init__(session, lists, (np.zeros(vertices),), (self.depends, self.between), (self.between,))
 
+    def named(self) -> dict[str, Any]:
+        return {"paths": self.paths, "depends": self.depends, "between": self.between}
+
     def close(self, resident: Resident, source: int) -> None:
         arrays, vertices = (self.distance, self.paths, self.depends, self.between), len(self.between)
         resident.each(paths.close_source, -(-vertices // paths.RUN), source, self.ends, *arrays, items=vertices)
@@ -148,9 +152,11 @@ class _Dependencies(PathSearch):
         for level in range(levels - 2, 0, -1):  # no vertex follows the last level; the source's value is not used
             resident.each(paths.find_level, words, level, self.distance, self.here, items=vertices)
             self.sweep(resident, paths.add_dependencies, level, self.paths, self.depends)
+            self.kept.back = level
+            self.kept.boundary(resident)
 
     def go_back_by_order(self, resident: Resident, levels: int, count: int) -> None:
-        at = np.array([self._begin_of(levels - 1, count)])
+        at = np.array([self._begin_of(levels - 1 if self.kept.back < 0 else self.kept.back, count)])
         while at[0] > 1:
             if not self.by_thread(paths.depend_alone, 1, self.paths, self.depends, at):
                 end = int(at[0])
@@ -158,6 +164,8 @@ class _Dependencies(PathSearch):
                 at[0] = self._begin_of(level, end)
                 self.choose(int(at[0]), end)
                 self.sweep(resident, paths.add_dependencies, level, self.paths, self.depends)
+            self.kept.back = int(self.distance[self.order[at[0]]])
+            self.kept.boundary()
 
     def _begin_of(self, level: int, end: int) -> int:
         """Where a level begins in the order's first `end` vertices."""

@@ -32,7 +32,8 @@ ALGORITHMS = (
         "absolute L1",
         columns=("vertex", "proximity"), best="largest",
         options=(SOURCE, ALPHA, tolerance(1e-6), at_most(100), FLOAT64),
-        plan="program_of_rwr", proof=".residual_proofs:certify_rwr", proof_bytes=36, kept=True,
+        plan="program_of_rwr", proof=".residual_proofs:certify_rwr", proof_bytes=36,
+        kept="4, float64 8: ranks",
         certificate="a bound of the error", holds="28, float64 36",
         program="gstream.programs.pagerank:PersonalizedPageRank", proof_units=(".residual_proofs:spread_rank",),
     ),
@@ -47,7 +48,8 @@ ALGORITHMS = (
             at_most(1000), tolerance(1e-6), Option("normalized", SWITCH, True, "values of length 1", True),
         ),
         plan="program_of_katz", proof=".residual_proofs:certify_katz", proof_bytes=16, certificate="residual",
-        kept=True, holds="24",
+        kept="8: centralities",
+        holds="24",
         program="gstream.programs.katz:Katz",
         proof_units=(".residual_proofs:spread_rank",),
     ),
@@ -57,7 +59,8 @@ ALGORITHMS = (
         "change",
         columns=("vertex", "eigenvector"), best="largest", options=(at_most(100), tolerance(1e-6)),
         plan="program_of_eigenvector", proof=".residual_proofs:certify_eigenvector", proof_bytes=32,
-        certificate="residual", kept=True, holds="24",
+        kept="8: centralities",
+        certificate="residual", holds="24",
         program="gstream.programs.eigenvector:Eigenvector",
         proof_units=(".residual_proofs:spread_rank",),
     ),
@@ -68,6 +71,7 @@ ALGORITHMS = (
         columns=("vertex", "hub", "authority"), best="largest",
         options=(at_most(100), tolerance(1e-8), Option("normalized", SWITCH, True, "hubs and authorities of sum 1")),
         plan="program_of_hits", proof=".residual_proofs:certify_hits", proof_bytes=64, certificate="residual",
+        kept="16: hubs, authorities",
         holds="56",
         program="gstream.programs.hits:Authorities", units=("gstream.programs.hits:Hubs",),
         proof_units=(".residual_proofs:spread_rank",),
@@ -133,16 +137,20 @@ def run_hits(session: Session, max_iter: int = 100, tol: float = 1e-8, normalize
     """
     program_of_hits(session, max_iter, tol, normalized)
     hub = np.full(session.meta.vertices, 1 / max(1, session.meta.vertices))
-    authority, change, rounds = np.zeros_like(hub), math.inf, 0
-    while rounds < max_iter and change >= tol:
-        rounds += 1
-        authority = _shares(session.run(Authorities(score=hub), max_supersteps=1).value)
-        last, hub = hub, _shares(session.run(Hubs(score=authority), max_supersteps=1).value)
-        change = float(np.abs(hub - last).sum()) if hub.any() else 0.0
+    kept = session.keep(hub=hub, authority=np.zeros_like(hub), change=math.inf, rounds=0)
+    kept.check_limit(kept.rounds, max_iter)
+    while kept.rounds < max_iter and kept.change >= tol:
+        last, authority = kept.hub, _shares(session.run(Authorities(score=kept.hub), 1, kept=False).value)
+        hub = _shares(session.run(Hubs(score=authority), 1, kept=False).value)
+        kept.change = float(np.abs(hub - last).sum()) if hub.any() else 0.0
+        kept.hub, kept.authority, kept.rounds = hub, authority, kept.rounds + 1
+        kept.boundary(rounds=2)
+    kept.end()
+    hub, authority = kept.hub, kept.authority
     if not normalized:
         authority = authority / (length_of(authority) or 1.0)
-        hub = session.run(Hubs(score=authority), max_supersteps=1).value
-    found = session.finish(2 * rounds, change < tol) | {"l1_change": change if rounds else 0.0}
+        hub = session.run(Hubs(score=authority), 1, kept=False).value
+    found = session.finish(2 * kept.rounds, kept.change < tol) | {"l1_change": kept.change if kept.rounds else 0.0}
     return [Column("hub", hub), Column("authority", authority)], found
 
 

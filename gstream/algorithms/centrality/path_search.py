@@ -60,37 +60,59 @@ class PathSearch(ABC):
         """The same of a search by cores that reached `count` vertices."""
         return
 
-    def from_sources(self, sources: np.ndarray) -> int:
-        """Search from each source (store IDs); all levels."""
+    def from_sources(self, sources: np.ndarray, drawn: bool = False) -> int:
+        """Search from each source (store IDs); all levels. drawn: they are kept, as others would be drawn again."""
+        # done: sources, levels: of them; forth: the last level that is found of the next one, back: the last one that
+        # the way back took up; -1: none yet
+        self.kept = self.session.keep(
+            distance=self.distance, **self.named(), sources=sources if drawn else sources[:0],
+            done=0, levels=0, most_levels=0, forth=-1, back=-1,
+        )  # fmt: skip
         arrays = (self.distance, *self.carried, *self.held, self.here, self.following, self.last)
         with self.thread:
-            done, levels = self._go_on(sources, *arrays, self.lists.hubs, self.lists.ends)
-            if done < len(sources):  # this one has too many levels for a GPU
+            if self.kept.forth >= 0:
+                self._go_on(sources[: self.kept.done + 1])
+            self._go_on(sources, *arrays, self.lists.hubs, self.lists.ends)
+            if self.kept.done < len(sources):  # this one has too many levels for a GPU
                 self.distance[:] = FAR
                 for array in self.passing:
                     array[:] = 0
-                levels += self._go_on(sources[done:])[1]
-        return levels
+                self.kept.forth = -1
+                self._go_on(sources)
+        self.kept.end()
+        self.most_levels = self.kept.most_levels
+        return int(self.kept.levels)
 
-    def _go_on(self, sources: np.ndarray, *kept: np.ndarray) -> tuple[int, int]:
-        """(sources that are done, their levels); kept: arrays that a GPU has meanwhile."""
-        levels, done = 0, 0
-        with Resident(self.session, *kept) as resident:
+    def named(self) -> dict[str, Any]:
+        """What a checkpoint keeps beside distances, by name."""
+        return {}
+
+    def _go_on(self, sources: np.ndarray, *arrays: np.ndarray) -> None:
+        """Search from the sources that are not done yet; arrays: those that a GPU has meanwhile."""
+        kept = self.kept
+        with Resident(self.session, *arrays) as resident:
             most = self.thread.rounds_before() if resident.on_gpu else None
-            for source in sources.tolist():
+            for source in sources[kept.done :].tolist():
                 made = self._by_rounds(resident, source, most) if resident.on_gpu else self._by_order(resident, source)
                 if made == most:
-                    return done, levels
+                    return
                 self.close(resident, source)
-                levels, done, self.most_levels = levels + made, done + 1, max(self.most_levels, made)
+                kept.levels, kept.done, kept.most_levels = (
+                    kept.levels + made,
+                    kept.done + 1,
+                    max(kept.most_levels, made),
+                )
+                kept.forth = kept.back = -1
+                kept.boundary(resident)
             resident.forget(self.distance, *self.passing, self.here, self.following)
-        return done, levels
 
     def _by_rounds(self, resident: Resident, source: int, most: int | None) -> int:
         """Search from one source, by a GPU; levels. Where there are `most`, nothing is found."""
         words = -(-len(self.here) // paths.WORDS)
         resident.each(paths.begin_source, 1, source, self.distance, self.paths, self.following, items=1)
-        for number in resident.rounds(self.last, most):
+        resident.begin(self.last)
+        for number in resident.rounds(self.last, most, self.kept):
+            self.kept.forth = number
             resident.each(paths.step_on, words, number, self.here, self.following, self.last, items=len(self.here))
             self.sweep(resident, self.onward, number - 1, *self.carried, self.following)
         levels = int(self.last[0])
@@ -100,8 +122,8 @@ class PathSearch(ABC):
 
     def _by_order(self, resident: Resident, source: int) -> int:
         """Search from one source, by cores; levels."""
-        self.order[0], self.distance[source], self.paths[source] = source, 0, 1.0
-        at = np.array([0, 1, 0])  # where the last level begins in the order, where it ends, and its number
+        # at: where the last level begins in the order, where it ends, and its number
+        at = self._begin(source) if self.kept.forth < 0 else self._take_up()
         while at[0] != at[1]:
             if not self.by_thread(self.alone, at[1] - at[0], *self.carried, at):
                 begin, end, level = at.tolist()
@@ -111,8 +133,23 @@ class PathSearch(ABC):
                 reached = list_bits(self.following, 0, len(self.distance))
                 at[:] = end, end + len(reached), level + 1
                 self.order[at[0] : at[1]] = reached
+            self.kept.forth = int(at[2])
+            self.kept.boundary()
         self.go_back_by_order(resident, int(at[2]), int(at[1]))
         return int(at[2])
+
+    def _begin(self, source: int) -> np.ndarray:
+        """The order has the source alone, at level 0."""
+        self.order[0], self.distance[source], self.paths[source] = source, 0, 1.0
+        return np.array([0, 1, 0])
+
+    def _take_up(self) -> np.ndarray:
+        """The order of the vertices that a search had reached by level `forth`, which is empty if it was the end."""
+        reached = np.flatnonzero(self.distance != FAR)
+        reached = reached[np.argsort(self.distance[reached], kind="stable")]
+        self.order[: len(reached)] = reached
+        level = min(int(self.kept.forth), int(self.distance[reached[-1]]) + 1)
+        return np.array([np.searchsorted(self.distance[reached], level), len(reached), level])
 
     def by_thread(self, kernel: Any, due: int, *arrays: np.ndarray) -> bool:
         """Whether one thread went on from where the last of the arrays says, over levels that are small."""

@@ -14,9 +14,10 @@ import numpy as np
 
 from gstream.algorithms.centrality import levelcounts
 from gstream.algorithms.centrality.reach import check_seed
-from gstream.algorithms.declaration import SEED, WHOLE, Algorithm, Option, at_most
+from gstream.algorithms.declaration import SEED, WHOLE, Algorithm, Option
 from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.session import Session
+from gstream.engine.sweep_state import Arrays, SweepState
 from gstream.programs.sketches import Sketches
 from gstream.results.column import Answer, Column
 from pagestore.errors import CapError, UsageError
@@ -27,10 +28,12 @@ ALGORITHM = Algorithm(
     definition="edges to 90 % of what a vertex reaches along out-edges, estimated by sketches (HADI)",
     columns=("vertex", "radius"),
     options=(
-        Option("sketches", WHOLE, 32, "Flajolet-Martin sketches a vertex"), at_most(256, "hops"), SEED,
+        Option("sketches", WHOLE, 32, "Flajolet-Martin sketches a vertex"),
+        Option("max_iter", WHOLE, 256, "end after N hops"), SEED,
     ),
     plan="program_of_radius",
     certificate="none: estimates, which other draws of the sketches would change",
+    kept="14, and 2 for each hop: sums of sketches, two sketches, radii",
     holds="62, and 2 for each hop (under a cap of 8 at least)",
     program="gstream.programs.sketches:Sketches",
 )  # fmt: skip
@@ -48,44 +51,51 @@ def run_radius(session: Session, sketches: int = 32, max_iter: int = 256, seed: 
     again for the hops after these. Raises UsageError on numbers outside their limits.
     """
     _, most = _begin(session, sketches, max_iter, seed)
-    vertices, natural = session.meta.vertices, session.store.natural_ids()
-    low, high, finals = np.zeros(vertices), np.zeros(vertices), np.zeros(vertices, np.uint16)
+    vertices = session.meta.vertices
+    # first: of the levels that are added up now; draw: of two sketches, that are spread; the others are of the first
+    # time, when all hops are seen. pairs, radius: of the levels before.
+    kept = session.keep(
+        finals=np.zeros(vertices, np.uint16), radius=np.zeros(vertices, np.int32), levels=Arrays(), pairs=[],
+        first=0, draw=0, converged=True, longest=0, supersteps=0,
+    )  # fmt: skip
+    while kept.first == 0 or kept.first <= kept.longest:
+        _spread(session, kept, sketches, seed, max_iter, most)
+        add_radii(kept, sketches)
+        kept.first, kept.draw = kept.first + len(kept.levels), 0
+        kept.levels = Arrays(np.zeros_like(kept.finals) for _ in range(min(most, kept.longest + 1 - kept.first)))
+    kept.end()
+    found = {"effective_diameter": diameter(kept.pairs), "hops": kept.longest}
+    return [Column("radius", kept.radius)], found | session.finish(kept.supersteps, kept.converged)
 
-    def spread(levels: list[np.ndarray], first: int, sums: np.ndarray | None) -> bool:
-        """Add the sums of R to those of levels first, first + 1, ..., and to the last ones, `sums`, where these are
-        not known yet: then there are as many levels as hops, `most` at most. Whether no sketch changed any more."""
-        random, converged = np.random.default_rng(seed), True
-        for _ in range(sketches // 2):
-            draws = np.minimum(random.geometric(0.5, (2, vertices)) - 1, 30)
-            low[:], high[:] = 2.0 ** draws[0][natural], 2.0 ** (32 + draws[1][natural])
 
-            def watch(step: int, value: np.ndarray) -> None:
-                if sums is not None and step == len(levels) < most:
-                    levels.append(sums.copy())
-                if first <= step < first + len(levels):
-                    session.each(levelcounts.add_lowest_zeros, value, levels[step - first])
+def _spread(session: Session, kept: SweepState, sketches: int, seed: int, max_iter: int, most: int) -> None:
+    """Add the sums of R to those of the levels from kept.first on. The first time also to the last ones, `finals`;
+    there are then as many levels as hops, `most` at most."""
+    vertices, natural, random = session.meta.vertices, session.store.natural_ids(), np.random.default_rng(seed)
+    low, high, levels, first = np.zeros(vertices), np.zeros(vertices), kept.levels, kept.first
+    limit = max_iter if first == 0 else min(max_iter, first + len(levels) - 1)
 
-            limit = max_iter if sums is not None else min(max_iter, first + len(levels) - 1)
-            outcome = session.run(Sketches(low=low, high=high), limit, watch)
-            hops.append(outcome.supersteps)
-            converged &= outcome.converged
-            for later in levels[max(0, outcome.supersteps + 1 - first) :]:
-                session.each(levelcounts.add_lowest_zeros, outcome.value, later)
-            if sums is not None:
-                session.each(levelcounts.add_lowest_zeros, outcome.value, sums)
-        return converged
+    def watch(step: int, value: np.ndarray) -> None:
+        if first == 0 and step == len(levels) < most:
+            levels.append(kept.finals.copy())
+        if first <= step < first + len(levels):
+            session.each(levelcounts.add_lowest_zeros, value, levels[step - first])
 
-    levels: list[np.ndarray] = []
-    hops: list[int] = []  # of each run
-    converged = spread(levels, 0, finals)
-    supersteps, longest, radii = session.stats.supersteps, max(hops), Radii(finals, sketches)
-    radii.add(levels)
-    for first in range(most, longest + 1, most):
-        levels = [np.zeros_like(finals) for _ in range(min(most, longest + 1 - first))]
-        spread(levels, first, None)
-        radii.add(levels)
-    found = {"effective_diameter": radii.diameter, "hops": longest}
-    return [Column("radius", radii.radius)], found | session.finish(supersteps, converged)
+    for number in range(sketches // 2):
+        draws = np.minimum(random.geometric(0.5, (2, vertices)) - 1, 30)
+        if number < kept.draw:
+            continue
+        low[:], high[:] = 2.0 ** draws[0][natural], 2.0 ** (32 + draws[1][natural])
+        outcome = session.run(Sketches(low=low, high=high), limit, watch)
+        for later in levels[max(0, outcome.supersteps + 1 - first) :]:
+            session.each(levelcounts.add_lowest_zeros, outcome.value, later)
+        if first == 0:
+            session.each(levelcounts.add_lowest_zeros, outcome.value, kept.finals)
+            kept.longest = max(kept.longest, outcome.supersteps)
+            kept.converged = bool(kept.converged and outcome.converged)
+            kept.supersteps += outcome.supersteps
+        kept.draw = number + 1
+        kept.boundary(rounds=0)
 
 
 def program_of_radius(session: Session, sketches: int, max_iter: int, seed: int) -> Sketches:
@@ -118,30 +128,20 @@ def _begin(session: Session, sketches: int, max_iter: int, seed: int) -> tuple[S
     return program, most
 
 
-class Radii:
-    """Effective radii by levels: sums of R within 0, 1, ... hops, as they come.
+def add_radii(kept: SweepState, sketches: int) -> None:
+    """Take the next levels, uint16[V] each, into `radius` (int32[V]) and `pairs`, vertices within so many hops of each
+    other. finals: uint16[V], sums of R within any number of hops."""
+    bound = 2.0 ** (kept.finals / sketches) * SHARE
+    for level in kept.levels:
+        reached = 2.0 ** (level / sketches)
+        kept.radius += reached < bound
+        kept.pairs.append(float(reached.sum()) / PHI)
 
-    radius: int32[V], of the levels so far. finals: uint16[V], the sums within any number of hops.
-    """
 
-    def __init__(self, finals: np.ndarray, sketches: int) -> None:
-        self._bound, self._sketches = 2.0 ** (finals / sketches) * SHARE, sketches
-        self.radius = np.zeros(len(finals), np.int32)
-        self._pairs: list[float] = []  # vertices within so many hops of each other
-
-    def add(self, levels: list[np.ndarray]) -> None:
-        """The next levels, uint16[V] each."""
-        for level in levels:
-            reached = 2.0 ** (level / self._sketches)
-            self.radius += reached < self._bound
-            self._pairs.append(float(reached.sum()) / PHI)
-
-    @property
-    def diameter(self) -> float:
-        """The effective diameter, once all levels are there."""
-        pairs = self._pairs
-        wanted = SHARE * pairs[-1]
-        after = next(h for h, within in enumerate(pairs) if within >= wanted)
-        if after == 0:
-            return 0.0
-        return after - 1 + (wanted - pairs[after - 1]) / (pairs[after] - pairs[after - 1])
+def diameter(pairs: list[float]) -> float:
+    """The effective diameter, by the vertices within 0, 1, ... hops of each other."""
+    wanted = SHARE * pairs[-1]
+    after = next(h for h, within in enumerate(pairs) if within >= wanted)
+    if after == 0:
+        return 0.0
+    return after - 1 + (wanted - pairs[after - 1]) / (pairs[after] - pairs[after - 1])

@@ -18,6 +18,7 @@ from gstream.algorithms.declaration import DRAWN, SEED, SWITCH, Algorithm, Optio
 from gstream.algorithms.support.lists import FIRST_ROUNDS, OneThread
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
+from gstream.engine.sweep_state import SweepState
 from gstream.hostcode.bitmaps import bits_where
 from gstream.hostcode.records import load_kernel
 from gstream.programs.reach import Reach
@@ -34,6 +35,7 @@ ALGORITHMS = (
         options=(Option("wf_improved", SWITCH, True, "scale by what is reached"), DRAWN, SEED),
         plan="program_of_reach", proof=".search_proofs:certify_closeness", proof_bytes=9,
         certificate="16 to 256 vertices, searched for again",
+        kept="40, in a program 48: sums, how many were reached, and by which of 64 searches",
         holds="60",
         program="gstream.programs.reach:Reach",
         units=(".levelcounts:begin_searches count_fresh pass_on",),
@@ -48,6 +50,7 @@ ALGORITHMS = (
         columns=("vertex", "harmonic"), best="largest", options=(DRAWN, SEED),
         plan="program_of_reach", proof=".search_proofs:certify_harmonic", proof_bytes=9,
         certificate="16 to 256 vertices, searched for again",
+        kept="40, in a program 48: sums, how many were reached, and by which of 64 searches",
         holds="60",
         program="gstream.programs.reach:Reach",
         units=(".levelcounts:begin_searches count_fresh pass_on",),
@@ -56,6 +59,8 @@ ALGORITHMS = (
 )  # fmt: skip
 
 AT_ONCE = 64  # searches: bits of a value
+# Stages of a search: it is over; a program makes it; sweeps go on from `front`, or from `fresh`, which is not counted.
+OVER, PROGRAM, FRONT, FRESH = 0, 1, 2, 3
 KEPT = 4  # arrays of 8 bytes a vertex beside the program: sums, how many reach it, bits so far and of the beginning
 
 
@@ -115,20 +120,34 @@ def search(session: Session, sources: np.ndarray, amount: Any) -> tuple[np.ndarr
     score, reached = np.zeros(vertices), np.zeros(vertices)
     seen, bit = np.zeros(vertices, np.uint64), np.zeros(vertices)
     front, fresh, last = np.zeros_like(seen), np.zeros_like(seen), np.zeros(1, np.uint64)
-    kept = (sources, score, reached, seen, front, fresh, last)
-    with _Onward(session, (bit.view(np.uint64), fresh, seen, score, reached), amount) as onward:
-        done, rounds = 0, list[int]()
-        with Resident(session, *(kept if by_rounds(session) else ())) as resident:
+    arrays = (sources, score, reached, seen, front, fresh, last)
+    # done: sources whose search has begun; stage: of that search, which has come to `number`
+    kept = session.keep(
+        score=score,
+        reached=reached,
+        seen=seen,
+        front=bit.view(np.uint64),
+        fresh=fresh,
+        last=last,
+        done=0,
+        stage=OVER,
+        number=0,
+        supersteps=0,
+    )
+    with _Onward(session, (bit.view(np.uint64), fresh, seen, score, reached), amount, kept) as onward:
+        onward.finish(bit)
+        with Resident(session, *(arrays if by_rounds(session) else ())) as resident:
             if resident.on_gpu:
-                done, rounds = _search_by_rounds(session, resident, kept, amount, onward.rounds_before())
-        if fresh.any():  # of too many rounds for a GPU
-            onward.go_on_after(rounds[-1])
-        for first in range(done, len(sources), AT_ONCE):
-            batch = sources[first : first + AT_ONCE]
+                _search_by_rounds(session, resident, arrays, amount, onward.rounds_before(), kept)
+        onward.finish(bit)  # of too many rounds for a GPU
+        while kept.done < len(sources):
+            batch = sources[kept.done : kept.done + AT_ONCE]
             bit[:], seen[:] = 0.0, 0
             bit[batch] = 2.0 ** np.arange(len(batch))
-            onward.search(bit)
-    return score, reached, sum(rounds) + session.stats.supersteps + onward.rounds
+            kept.done, kept.stage = kept.done + len(batch), PROGRAM
+            onward.finish(bit)
+    kept.end()
+    return score, reached, int(kept.supersteps)
 
 
 class _Onward:
@@ -138,10 +157,10 @@ class _Onward:
     thread goes from each to the next. Under a cap the program goes to the end: its values may come by chunks.
     """
 
-    def __init__(self, session: Session, arrays: tuple[np.ndarray, ...], amount: Any) -> None:
+    def __init__(self, session: Session, arrays: tuple[np.ndarray, ...], amount: Any, kept: SweepState) -> None:
         """arrays: front (the memory of first bits, which a program reads before superstep 1), fresh (zero), seen,
         score, reached."""
-        self.session, self.arrays, self.amount, self.rounds = session, arrays, amount, 0
+        self.session, self.arrays, self.amount, self.kept = session, arrays, amount, kept
         self._amounts, self._last = np.zeros(0), np.zeros(1, np.uint64)
         self._limit = FIRST_ROUNDS if session.engine.options.host_memory is None else None
         beside = 2 * session.id_dtype.itemsize * session.meta.vertices
@@ -153,9 +172,29 @@ class _Onward:
     def __exit__(self, *error: object) -> None:
         self._alone.__exit__(*error)
 
-    def search(self, bit: np.ndarray) -> None:
-        """From the vertices whose first bits are set."""
-        front, fresh, seen, score, reached = self.arrays
+    def finish(self, bit: np.ndarray) -> None:
+        """Bring the search that has begun to its end, if there is one. bit: first bits, where a program searches."""
+        kept = self.kept
+        if kept.stage == OVER:
+            return
+        if kept.stage == PROGRAM and self._search(bit):
+            kept.stage = OVER
+        elif kept.stage == PROGRAM:
+            kept.stage, kept.number = FRONT, FIRST_ROUNDS
+        if kept.stage == FRESH:
+            kept.stage, kept.number = FRONT, int(kept.last[0])
+            self._count(kept.number)
+        if kept.stage == FRONT:
+            _, fresh, *_ = self.arrays
+            self.session.reserve(fresh)
+            self._go_on()
+            self.session.release(fresh)
+            kept.supersteps, kept.stage = kept.supersteps + kept.number, OVER
+        kept.boundary(rounds=0)
+
+    def _search(self, bit: np.ndarray) -> bool:
+        """From the vertices whose first bits are set, by a program; whether that came to the end."""
+        front, _, seen, score, reached = self.arrays
         vertices = len(seen)
 
         def watch(step: int, value: np.ndarray) -> None:
@@ -164,19 +203,13 @@ class _Onward:
             given = (value, seen, score, reached, self.amount(step), 1.0 if step else 0.0)
             self.session.each(levelcounts.count_new, *given, items=4 * vertices)
 
-        if not self.session.run(Reach(bit=bit), max_supersteps=self._limit, watch=watch).converged:
-            self.session.reserve(fresh)
-            self._go_on(FIRST_ROUNDS)
-            self.session.release(fresh)
+        outcome = self.session.run(Reach(bit=bit), max_supersteps=self._limit, watch=watch)
+        self.kept.supersteps += outcome.supersteps if outcome.converged else 0
+        return outcome.converged
 
     def rounds_before(self) -> int | None:
-        """Rounds of a search that a GPU makes before the rest is left to `go_on_after`; None: all."""
+        """Rounds of a search that a GPU makes before the rest is left to `finish`; None: all."""
         return self._alone.rounds_before()
-
-    def go_on_after(self, rounds: int) -> None:
-        """The rest of a search after `rounds` rounds on a GPU; `fresh` holds the vertices of the last one."""
-        self._count(rounds)
-        self._go_on(rounds)
 
     def _count(self, number: int) -> None:
         """Count what is in `fresh`, reached by paths of `number` edges: it becomes `front`."""
@@ -185,21 +218,21 @@ class _Onward:
         items = -(-len(seen) // levelcounts.RUN)
         self.session.look(load_kernel(levelcounts.count_fresh), items, number, *given, items=4 * len(seen))
 
-    def _go_on(self, began: int) -> None:
-        """Rounds from `front` on; its vertices were reached by paths of `began` edges."""
+    def _go_on(self) -> None:
+        """Rounds from `front` on; its vertices were reached by paths of `number` edges."""
         front, fresh, seen, _, _ = self.arrays
-        session, number, (name, pull) = self.session, began, self.session.gathers()
+        session, kept, (name, pull) = self.session, self.kept, self.session.gathers()
         while (due := bits_where(front != 0)).any():
-            listed = self._alone.take(due)
+            before, listed = kept.number, self._alone.take(due)
             if listed is not None:
-                number = self._by_one_thread(listed, number)
-                continue
-            self._last[0] = number
-            arrays = (number, pull, front, seen, fresh, self._last)
-            session.sweep_among(name, levelcounts.pass_on, arrays, None if pull else due)
-            number += 1
-            self._count(number)
-        self.rounds += number - began
+                kept.number = self._by_one_thread(listed, kept.number)
+            else:
+                self._last[0] = kept.number
+                arrays = (kept.number, pull, front, seen, fresh, self._last)
+                session.sweep_among(name, levelcounts.pass_on, arrays, None if pull else due)
+                kept.number += 1
+                self._count(kept.number)
+            kept.boundary(rounds=kept.number - before)
 
     def _by_one_thread(self, listed: np.ndarray, number: int) -> int:
         """Rounds as long as few vertices are due, and as far as amounts are known; the last one."""
@@ -221,25 +254,27 @@ def by_rounds(session: Session) -> bool:
 
 
 def _search_by_rounds(
-    session: Session, resident: Resident, kept: tuple[np.ndarray, ...], amount: Any, most: int | None
-) -> tuple[int, list[int]]:
-    """`search` by kernels over arrays that a GPU has: (sources that it began with, rounds of each search). The last
-    search may end after `most` rounds, with vertices in `fresh`."""
-    sources, score, reached, seen, front, fresh, last = kept
-    (name, pull), items, rounds = session.gathers(), -(-len(seen) // levelcounts.RUN), list[int]()
-    for first in range(0, len(sources), AT_ONCE):
-        count = min(AT_ONCE, len(sources) - first)
+    session: Session, resident: Resident, arrays: tuple[np.ndarray, ...], amount: Any, most: int | None,
+    kept: SweepState,
+) -> None:  # fmt: skip
+    """`search` by kernels over arrays that a GPU has. The last search may end after `most` rounds, with vertices in
+    `fresh`."""
+    sources, score, reached, seen, front, fresh, last = arrays
+    (name, pull), items = session.gathers(), -(-len(seen) // levelcounts.RUN)
+    while kept.done < len(sources):
+        first, count = kept.done, min(AT_ONCE, len(sources) - kept.done)
         resident.each(levelcounts.begin_searches, items, sources, np.uint64(first), np.uint64(count), fresh, seen)
-        for number in resident.rounds(last, most):
+        resident.begin(last)
+        kept.done, kept.stage = first + count, FRESH
+        for number in resident.rounds(last, most, kept):
             given = (front, fresh, seen, score, reached, amount(number - 1), 1.0 if number > 1 else 0.0, last)
             resident.each(levelcounts.count_fresh, items, number, *given)
             resident.sweep(name, levelcounts.pass_on, (number, pull, front, seen, fresh, last))
-        rounds.append(int(last[0]))
-        if rounds[-1] == most:
+        if int(last[0]) == most:
             resident.forget(front)
-            return first + count, rounds
+            return
+        kept.supersteps, kept.stage = kept.supersteps + int(last[0]), OVER
     resident.forget(seen, front)
-    return len(sources), rounds
 
 
 def program_of_reach(session: Session, k: int | None, seed: int, **options: Any) -> Reach:

@@ -49,6 +49,7 @@ ALGORITHMS = (
             Option("rate", NUMBER, help="share of a difference that flows by unit of weight and step; default: stable"),
         ),
         plan="program_of_heat", proof="certify_heat", proof_bytes=56, certificate="all steps again",
+        kept="16: sums of weights, temperatures",
         weights=NOT_NEGATIVE, holds="40",
         program="gstream.programs.heat:Heat", units=("gstream.programs.inflow:Inflow",),
         proof_units=("spread_weights",),
@@ -60,6 +61,7 @@ ALGORITHMS = (
         "edges count",
         columns=("vertex", "voltage"), best="largest", options=(INITIAL, exactly(10)),
         plan="program_of_circuit", proof="certify_circuit", proof_bytes=56, certificate="all steps again",
+        kept="16: sums of weights, voltages",
         weights=NOT_NEGATIVE, holds="40",
         program="gstream.programs.circuit:Circuit",
         units=("gstream.programs.inflow:Inflow",),
@@ -71,6 +73,7 @@ ALGORITHMS = (
         "count",
         columns=("vertex", "activation"), best="largest", options=(INITIAL, exactly(10)),
         plan="program_of_neural", proof="certify_neural", proof_bytes=56, certificate="all steps again",
+        kept="8: activations",
         weights=ANY, holds="32",
         program="gstream.programs.neural:Neural",
         proof_units=("spread_weights",),
@@ -183,7 +186,8 @@ def run_heat(session: Session, initial: Any, iterations: int = 10, rate: float |
     check_iterations(iterations)
     values, _ = initial_values(session, initial, "heat")
     program_of_heat(session, initial, iterations, rate)
-    inflow = session.run(Inflow(), max_supersteps=1).value
+    inflow = _inflow(session)
+    session.keep(inflow=inflow, final=True)
     if rate is None:
         rate = 1 / (float(inflow.max(initial=0.0)) or 1.0)
     if not (rate >= 0 and math.isfinite(rate)):
@@ -213,8 +217,9 @@ def run_circuit(session: Session, initial: Any, iterations: int = 10) -> Answer:
     check_iterations(iterations)
     values, given = initial_values(session, initial, "circuit")
     program_of_circuit(session, initial, iterations)
-    inflow = session.run(Inflow(), max_supersteps=1).value.copy()
+    inflow = _inflow(session).copy()
     inflow[given] = 0.0
+    session.keep(inflow=inflow, final=True)
     return _simulate(session, Circuit(initial=values, inflow=inflow), iterations, "voltage")
 
 
@@ -223,6 +228,13 @@ def run_neural(session: Session, initial: Any, iterations: int = 10) -> Answer:
     check_iterations(iterations)
     values, _ = initial_values(session, initial, "neural")
     return _simulate(session, Neural(initial=values), iterations, "activation")
+
+
+def _inflow(session: Session) -> np.ndarray:
+    """float64[V]: sums of the weights into each vertex; anything where a checkpoint has them."""
+    if session.resumes("inflow"):
+        return np.zeros(session.meta.vertices)
+    return session.run(Inflow(), max_supersteps=1, kept=False).value
 
 
 def _simulate(

@@ -153,7 +153,21 @@ class HostForest:
         check_forest_memory(session)
         self.parent = np.arange(session.meta.vertices, dtype=session.id_dtype)
         self.giant = self.parent.dtype.type(0)
+        self.kept = self.parent  # what checkpoints hold of the forest
         session.reserve(self.parent)
+
+    labelled = False  # whether the trees became labels before `label`
+
+    def bring(self, *arrays: np.ndarray) -> None:
+        """`kept` always is up to date."""
+
+    def giant_root(self) -> int:
+        """A vertex of the giant."""
+        return int(self.giant)
+
+    def take_up(self, giant: int) -> None:
+        """Go on from the trees in `kept`; giant: as `giant_root` said of them."""
+        self.giant = self.parent.dtype.type(giant)
 
     def heads_pay(self) -> bool:
         """Whether heads are worth a look."""

@@ -69,7 +69,8 @@ class GpuForest:
         self.session, self.vertices = session, session.meta.vertices
         linked = max(session.engine.graph.reached(name) for name in ("out", "in"))
         self.devices: Sequence[GpuDevice] = session.engine.devices
-        session.reserve(np.empty(self.vertices, session.id_dtype))  # the answer's; memory is given when it is written
+        self.kept = np.empty(self.vertices, session.id_dtype)  # of checkpoints; memory is given when it is written
+        session.reserve(self.kept)  # or the answer, as many bytes
         shape = UnitShape(session.id_dtype, None, np.dtype(f"u{session.engine.graph.degree_bytes}"))
         room = session.engine.device_memory
         piece = piece_bytes(self.vertices) if session.engine.graph.apart else 0
@@ -124,6 +125,26 @@ class GpuForest:
     def _wait(self) -> None:
         for tree in self.trees:
             tree.wait()
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the trees became labels before `label`."""
+        return bool(self.roots)
+
+    def bring(self, *arrays: np.ndarray) -> None:
+        """Have `kept` up to date."""
+        self._wait()
+        self.kept[:] = self.trees[0].read()
+
+    def giant_root(self) -> int:
+        """A vertex of the giant, once it was looked for."""
+        return self.trees[0].read_giant() if self.giant_known else 0
+
+    def take_up(self, giant: int) -> None:
+        """Go on from the trees in `kept`; giant: as `giant_root` said of them."""
+        for tree in self.trees:
+            tree.take_up(self.kept, giant)
+        self.giant_known = True
 
     def heads_pay(self) -> bool:
         """They lie in GPU memory, or come at once; pages may have to come one by one."""

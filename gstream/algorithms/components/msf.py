@@ -41,6 +41,7 @@ ALGORITHM = Algorithm(
     columns=("source", "target", "weight"), rows=EDGE,
     proof="certify_msf", proof_bytes=37, certificate="exact", weights=ANY,
     directed=False, otherwise="spanning forests are those of undirected graphs. Convert with --undirected.",
+    kept="18 to 32: components, least edges of vertices, edges of the forest",
     holds="26 to 32, reordered 4 more; of the answer 22 to 28 an edge",
     units=(".boruvka:scan_lists settle_shared",), proof_units=("check_edges",),
 )  # fmt: skip
@@ -137,7 +138,10 @@ def _grow(session: Session) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     top = kind.type(np.inf) if kind.kind == "f" else kind.type(np.iinfo(kind).max)
     least, weight = np.full(vertices, top, kind), np.empty(vertices, kind)
     session.reserve(comp, due, other, best, hook, source, target, least, weight)
-    natural, rounds = natural_names(session), 0
+    natural = natural_names(session)
+    kept = session.keep(
+        comp=comp, due=due, other=other, least=least, source=source, target=target, weight=weight, rounds=0
+    )
     hubs = np.arange(table.pages) >= table.small_pages
     while True:
         wanted, lists = session.pages_of(name, due), (due, comp, natural, least, other)
@@ -147,14 +151,16 @@ def _grow(session: Session) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
             session.sweep(name, boruvka.settle_shared, lists, shared, join=_join_ends)
         session.each(boruvka.offer_edges, comp, natural, least, other, best)
         if not session.each(boruvka.choose_edges, comp, least, other, best, hook, source, target, weight):
+            kept.end()
             session.release(comp, due, other, best, hook, source, target, least, weight)
-            return source, target, weight, rounds
-        rounds += 1
+            return source, target, weight, kept.rounds
+        kept.rounds += 1
         session.each(boruvka.join, comp, hook)
         for _ in range(WAYS):
             if not session.each(boruvka.shorten, comp):
                 break
         session.each(boruvka.open_inner, comp, least, other, best, top, due)
+        kept.boundary()
 
 
 def _join_ends(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:

@@ -42,6 +42,7 @@ ALGORITHM = Algorithm(
     "scc", "strongly connected components, named by their least vertex",
     columns=("vertex", "component"), groups=True,
     proof="certify_scc", proof_bytes=36, certificate="by its definition",
+    kept="13: components, parts, colours; at first what two searches reach",
     holds="17, at first as bfs",
     units=("cuda:components", "gstream.programs.bfs:BFS BFSBack", ".strong:mark_ends spread_colors collect"),
     proof_units=(".strong:check_reach count_entries take_off",),
@@ -50,6 +51,7 @@ ALGORITHM = Algorithm(
 LONGEST = 1000  # supersteps of a search: where paths are longer, colours divide them sooner
 AT_ONCE = 1 << 23  # edges that one of the host's threads walks without searches: 0.1 s, or 3 s of a path in any order
 SWEEPS = 64  # of GPUs, or of a certificate of more edges, before one thread does what is left
+OPEN, SPREAD, COLLECT = 0, 1, 2  # stages of a round: it has not begun, colours spread, components are collected
 TRIMS = 3  # sweeps of trimming in each round, as long as they find something; long chains fall by colours, too
 
 
@@ -61,7 +63,8 @@ def run_scc(session: Session) -> Answer:
     _check_memory(session)
     label = np.full(vertices, session.none, session.id_dtype)
     session.reserve(label)
-    rounds = 1 if _patience(session) == 0 and _walk(session, label) else _divide(session, label)
+    at_once = _patience(session) == 0 and not session.resumes("label")
+    rounds = 1 if at_once and _walk(session, label) else _divide(session, label)
     components = int(count_roots(label))
     least, named = np.full(vertices, session.none, session.id_dtype), np.empty_like(label)
     session.reserve(least, named)
@@ -94,37 +97,49 @@ def _walk(session: Session, label: np.ndarray) -> bool:
 
 def _divide(session: Session, label: np.ndarray) -> int:
     """Label all vertices by two searches and rounds of trimming and colours, until one thread does the rest; rounds."""
-    vertices, name, rounds = len(label), session.meta.topologies[0], 0
+    vertices, name = len(label), session.meta.topologies[0]
     part, color = np.zeros_like(label), np.zeros_like(label)
     session.reserve(part)
-    _find_giant(session, label, part)
+    if not session.resumes("color"):
+        _find_giant(session, label, part)
     here, following, left = bitmap(vertices), bitmap(vertices), bitmap(vertices)
     session.reserve(color, here, following, left)
+    kept = session.keep(label=label, part=part, color=color, here=here, left=left, rounds=0, stage=OPEN)
     patience = SWEEPS if session.on_gpus else 0
 
     def join(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
         for copy in copies:
             session.each(strong.take_brighter, arrays["color"], copy["color"])
 
-    while session.each(strong.start_round, label, color, part, rounds == 0, here, items=vertices):
-        rounds += 1
-        left[:] = here
-        _trim(session, name, label, part, left)
-        while here.any():
+    def opens() -> bool:
+        return bool(session.each(strong.start_round, label, color, part, kept.rounds == 0, kept.here, items=vertices))
+
+    while kept.stage != OPEN or opens():
+        if kept.stage == OPEN:
+            kept.rounds, kept.stage, left[:] = kept.rounds + 1, SPREAD, kept.here
+            _trim(session, name, label, part, left)
+            kept.boundary()
+        while kept.here.any():
             if patience == 0 and _walk(session, label):
-                here[:] = left[:] = 0
+                kept.here[:] = left[:] = 0
                 continue
             patience -= 1
             following[:] = 0
-            session.sweep_among(name, strong.spread_colors, (label, part, here, color, following), here, join)
-            here, following = following, here
-        session.each(strong.name_roots, label, color, items=vertices)
+            session.sweep_among(name, strong.spread_colors, (label, part, kept.here, color, following), kept.here, join)
+            kept.here, following = following, kept.here
+            kept.boundary()
+        if kept.stage == SPREAD:
+            session.each(strong.name_roots, label, color, items=vertices)
+            kept.stage = COLLECT
         changed = np.ones(1, np.int64)
         while changed[0]:
             changed[0] = 0
             session.sweep_among(name, strong.collect, (label, color, changed), left)
+            kept.boundary()
+        kept.stage = OPEN
+    kept.end()
     session.release(part, color, here, following, left)
-    return rounds
+    return int(kept.rounds)
 
 
 def _check_memory(session: Session) -> None:
@@ -151,14 +166,18 @@ def _find_giant(session: Session, label: np.ndarray, part: np.ndarray) -> None:
     del least, alone
     found = np.zeros(len(label), np.uint8)
     session.reserve(found)
-    for bit, search in ((1, BFS), (2, BFSBack)):
+    kept = session.keep(found=found, searched=0)
+    for bit, search in ((1, BFS), (2, BFSBack))[kept.searched :]:
         try:
             outcome = session.run(search(source=source), max_supersteps=LONGEST)
         except (UsageError, ResourceError):  # a pull where vertices come by chunks, or more memory than colours take
+            session.check_kept()
             break
         if not outcome.converged:
             break
         found[outcome.value != unreached(outcome.value.dtype)] |= bit
+        kept.searched += 1
+        kept.boundary(rounds=0)
     else:
         label[found == 3] = source_id
         part[:] = found

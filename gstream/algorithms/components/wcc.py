@@ -35,6 +35,7 @@ from gstream.algorithms.components.forest import (
     names_bytes,
 )
 from gstream.algorithms.declaration import Algorithm
+from gstream.algorithms.support.portions import portions
 from gstream.algorithms.support.session import Session
 from gstream.devices.job import DeviceMemoryError
 from gstream.programs.wcc import WCC, WCC64
@@ -46,13 +47,15 @@ ALGORITHMS = (
         "wcc", "weakly connected components, named by their least vertex",
         columns=("vertex", "component"), groups=True,
         plan="program_of_wcc", proof=".component_proofs:certify_wcc", proof_bytes=8, certificate="exact",
+        kept="4: trees",
         holds="8, directed 12", units=("cuda:components",),
     ),
     Algorithm(
         "hcc", "components by label propagation, for comparison with wcc",
         "wcc is faster.",
         columns=("vertex", "component"), groups=True,
-        plan="program_of_hcc", proof=".component_proofs:certify_wcc", proof_bytes=8, certificate="exact", kept=True,
+        plan="program_of_hcc", proof=".component_proofs:certify_wcc", proof_bytes=8, certificate="exact",
+        kept="4: labels, or trees",
         directed=False, holds="8",
         otherwise="labels travel along edges one way. Use wcc's union-find, or convert with --undirected.",
         program="gstream.programs.wcc:WCC", units=("cuda:components",),
@@ -94,45 +97,67 @@ def _labels(session: Session) -> WCC:
 
 
 def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
+    if session.resumes("parent"):  # labels were given up before
+        return _united(session)
     outcome = session.run(program_of_hcc(session), patience=PATIENCE)
     if not outcome.converged:
         supersteps = outcome.supersteps
         del outcome  # and its values
-        labels, found = _united(session)
-        return labels, found | {"supersteps": supersteps + found["supersteps"]}
+        return _united(session, supersteps)
     parent = outcome.value.astype(session.id_dtype, copy=False)
     labels, components = least_members(session, parent), int(count_roots(parent))
     return labels, {"components": components, **session.finish(outcome.supersteps, outcome.converged)}
 
 
-def _united(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
-    """(labels id[V], summary) by union-find."""
+def _united(session: Session, before: int = 0) -> tuple[np.ndarray, dict[str, Any]]:
+    """(labels id[V], summary) by union-find. before: supersteps that came to nothing."""
     try:
-        return _unite(session, make_forest(session))
+        return _unite(session, make_forest(session), before)
     except DeviceMemoryError:  # GPUs turned out to have less than that takes
         session.engine.beside_bytes = 0
-        return _unite(session, HostForest(session))
+        return _unite(session, HostForest(session), before)
 
 
-def _unite(session: Session, forest: Any) -> tuple[np.ndarray, dict[str, Any]]:
-    names, began = session.meta.topologies, time.perf_counter()
+def _unite(session: Session, forest: Any, before: int) -> tuple[np.ndarray, dict[str, Any]]:
+    names, began, goes_on = session.meta.topologies, time.perf_counter(), session.resumes("parent")
+    # whole: all pages of the first topology are swept; swept: topologies that were, page: of the next one
+    kept = session.keep(parent=forest.kept, giant=0, whole=False, swept=0, page=0, before=before, sweeps=0)
     try:
-        wanted = _pages_left(session, forest, names) if _link_by_heads(session, forest, names) else None
-        if wanted is None:
-            forest.link_pages(names[0], outside=False, lower_only=not session.meta.directed)
-            sweeps = 1
+        if goes_on:
+            forest.take_up(kept.giant)
+            wanted = None if kept.whole else _pages_outside(session, forest, names[kept.swept :], False)
         else:
-            for name, pages in wanted.items():
-                forest.link_pages(name, outside=True, lower_only=False, pages=pages)
-            sweeps = len(wanted)
-        if sweeps:
+            wanted = _pages_left(session, forest, names) if _link_by_heads(session, forest, names) else None
+            kept.whole, kept.sweeps = wanted is None, 1 if wanted is None else len(wanted)
+            kept.giant = forest.giant_root() if session.engine.keeper is not None else 0
+        for name in names[kept.swept : 1 if wanted is None else len(names)]:
+            if wanted is None or name in wanted:
+                outside, lower = wanted is not None, wanted is None and not session.meta.directed
+                for pages in portions(session, kept, name, None if wanted is None else wanted[name], forest):
+                    forest.link_pages(name, outside, lower, pages)
+            kept.swept, kept.page = kept.swept + 1, 0
+        if kept.sweeps or goes_on:
             forest.compress()
+        if not forest.labelled:
+            kept.end(forest)
         forest.label()
         session.stats.loop_seconds = time.perf_counter() - began
         labels, components = forest.labels()
-        return labels, {"components": components, **session.finish(sweeps, True)}
+        return labels, {"components": components, **session.finish(kept.before + kept.sweeps, True)}
     finally:
         forest.free()
+
+
+def _pages_outside(session: Session, forest: Any, names: tuple[str, ...], last: bool) -> dict[str, np.ndarray]:
+    """{topology: bool[pages]} with the pages of lists outside the giant that are longer than heads; compresses. last:
+    if there are none, all is linked."""
+    found: dict[str, np.ndarray] = {}
+    for number, name in enumerate(names):
+        ends = last and name == names[-1] and not found
+        pages = forest.pages_outside(name, HEAD_NEIGHBOURS + 1, number == 0, ends)
+        if pages is not None:
+            found[name] = pages
+    return found
 
 
 def _pages_left(session: Session, forest: Any, names: tuple[str, ...]) -> dict[str, np.ndarray] | None:
@@ -140,11 +165,7 @@ def _pages_left(session: Session, forest: Any, names: tuple[str, ...]) -> dict[s
     of one topology, as no list may be left out or both topologies together have more pages to sweep."""
     if session.meta.directed and len(names) < 2:
         return None
-    found: dict[str, np.ndarray | None] = {}
-    for name in names:
-        last = name == names[-1] and all(pages is None for pages in found.values())
-        found[name] = forest.pages_outside(name, HEAD_NEIGHBOURS + 1, not found, last)
-    wanted = {name: pages for name, pages in found.items() if pages is not None}
+    wanted = _pages_outside(session, forest, names, True)
     swept = sum(int(np.count_nonzero(pages)) for pages in wanted.values())
     return wanted if swept <= session.store.topology(names[0]).pages else None
 

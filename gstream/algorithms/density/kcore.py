@@ -23,6 +23,7 @@ from gstream.algorithms.support.refusal import check_said, refuse, refuse_vertic
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.simple import Simple, both_ways, simple_degrees, simple_dtype
+from gstream.engine.sweep_state import SweepState
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where
 from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
@@ -33,6 +34,7 @@ ALGORITHM = Algorithm(
     definition="in- and out-neighbours added up; simple graph: no self-loops, repeated edges once",
     columns=("vertex", "core"), best="largest",
     options=(Option("k", WHOLE, None, "the vertices of the N-core; default: all core numbers"),),
+    kept="5: degrees that are left",
     proof="certify_kcore", proof_bytes=17, certificate="by its definition", topology="both", holds="5",
     units=("..support.simple:note_ends count_simple", ".peeling:settle find_next open_next peel"),
     proof_units=(".peeling:count_not_below take_layers",),
@@ -47,7 +49,11 @@ def run_kcore(session: Session, k: int | None = None) -> Answer:
         raise UsageError(f"--k {k}: is negative; it counts neighbours. Pass 0 or more, or leave it out.")
     _check_memory(session)
     lists = both_ways(session)
-    degree = simple_degrees(session, lists)
+    degree = np.zeros(session.meta.vertices, simple_dtype(session, len(lists)))
+    if session.resumes("count"):
+        session.reserve(degree)
+    else:
+        degree = simple_degrees(session, lists)
     session.degrees_done()
     if k is not None:
         k = min(k, 2 * session.meta.vertices + 1)  # past all degrees; numbers of any size are asked for
@@ -92,14 +98,21 @@ class Peeling:
         counted = (self.count,) if self.core is None else (self.count, self.core)
         known = [array for each in self.lists for array in (each.hubs, each.ends)]
         arrays = (*counted, *self.mine, *self.now, *self.others, self.there, *known, self.last, self.level)
-        beside = len(self.count) * self.session.id_dtype.itemsize
-        with OneThread(self.session, [each.name for each in self.lists], beside) as alone:
-            return alone.first_on_gpu(lambda *turn: self._rounds(alone, levels, *turn), arrays)
+        beside, names = len(self.count) * self.session.id_dtype.itemsize, [each.name for each in self.lists]
+        bits: dict[str, Any] = {f"mine_{name}": mine for name, mine in zip(names, self.mine, strict=True)}
+        bits |= {f"now_{name}": now for name, now in zip(names, self.now, strict=True)}
+        if len(names) == 1:
+            bits["others"] = self.others[0]
+        kept = self.session.keep(count=self.count, there=self.there, last=self.last, level=self.level, **bits)
+        with OneThread(self.session, names, beside) as alone:
+            rounds = alone.first_on_gpu(lambda *turn: self._rounds(alone, levels, kept, *turn), arrays, self.last)
+        kept.end()
+        return rounds
 
-    def _rounds(self, alone: OneThread, levels: bool, resident: Resident, most: int | None) -> int:
+    def _rounds(self, alone: OneThread, levels: bool, kept: SweepState, resident: Resident, most: int | None) -> int:
         last, level, items = self.last, self.level, -(-len(self.there) // peeling.WORDS)
         bits = list(zip(self.mine, self.now, strict=True))
-        for number in resident.rounds(last, most):
+        for number in resident.rounds(last, most, kept):
             for both in bits:
                 resident.each(peeling.settle, items, number, *both, last, level, items=len(self.there))
             if levels:

@@ -10,13 +10,15 @@ one block is not read again for that.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from gstream.algorithms.declaration import EDGE, WHOLE, Algorithm, Option
 from gstream.algorithms.density import truss
+from gstream.algorithms.density.edge_layout import BITS, firsts_of, move_bits, move_edges
+from gstream.algorithms.density.joined import is_left, note_joined, nothing_joined
 from gstream.algorithms.density.triangles import Lists, entries_dtype, higher_lists, joined_ways, most_higher
 from gstream.algorithms.support.blocks import (
     ROOM_SHARE,
@@ -32,6 +34,7 @@ from gstream.algorithms.support.blocks import VERTEX_BYTES as BLOCK_VERTEX_BYTES
 from gstream.algorithms.support.edgerows import edge_columns
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
+from gstream.engine.sweep_state import SweepState
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
 from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
@@ -44,6 +47,7 @@ ALGORITHM = Algorithm(
     options=(Option("k", WHOLE, None, "the edges of the N-truss; default: all truss numbers"),),
     proof=".truss_proof:certify_ktruss", proof_bytes=20, certificate="by its definition, whole lists",
     directed=False, otherwise="trusses are those of undirected graphs. Convert with --undirected.",
+    kept="4.4 an edge: triangles that are left, or truss numbers",
     holds="12; 4.4 an edge, of the answer 28 more; blocks",
     units=(
         ".joins:count_higher gather_higher",
@@ -52,7 +56,6 @@ ALGORITHM = Algorithm(
     proof_units=("..support.simple:note_ends count_simple", ".truss_proof:copy_lists"),
 )  # fmt: skip
 
-BITS = 64  # of a word
 VERTEX_BYTES = 24  # of a block: where a vertex's entries start and end, and where its dying edges end
 Room = tuple[np.ndarray, np.ndarray]  # of the dying edges of a block: where each vertex's end, and their places
 
@@ -71,10 +74,8 @@ def run_ktruss(session: Session, k: int | None = None) -> Answer:
         rounds = edges.peel(wanted, further=False) if wanted > 0 else 0
         columns, _ = edges.rows(edges.alive, numbers=False)
         return columns, {"truss_edges": len(columns[0].values)} | session.finish(rounds, True)
-    present = edges.alive.copy()
-    session.reserve(present)
     rounds = edges.peel(1, further=True)
-    columns, number = edges.rows(present, numbers=True)
+    columns, number = edges.rows(edges.kept.present, numbers=True)
     columns.append(Column("truss", number))
     return columns, {"largest_truss": int(number.max(initial=0))} | session.finish(rounds, True)
 
@@ -113,21 +114,41 @@ class Edges:
         self.session, size = session, neighbours(session)
         session.reserve(size)
         entry_bytes = 2 * entries_dtype(session).itemsize + support.itemsize + 2 / 8
-        self.lists = higher_lists(session, size, OnGpu(size.nbytes, entry_bytes, VERTEX_BYTES), beside=1, later=later)
-        counts = [self.lists.blocks.range(number).entries for number in range(len(self.lists.blocks))]
-        bounds = [0, *accumulate(-(-count // BITS) * BITS for count in counts)]
+        saved = session.saved("bounds", [])
+        cuts = {*saved, *session.saved("ends", []), *session.saved("beyond", [])} - {0}
+        on_gpu = OnGpu(size.nbytes, entry_bytes, VERTEX_BYTES)
+        self.lists = higher_lists(session, size, on_gpu, beside=1, later=later, cuts=cuts)
+        self.kept = self._keep(saved or self.lists.blocks.bounds, support, numbers)
+        bounds = firsts_of(self.lists.blocks.before, self.lists.blocks.bounds)
         self.firsts = [np.uint64(first) for first in bounds]  # edge of each block
-        self.alive, self.dying = bitmap(bounds[-1]), bitmap(bounds[-1])
-        self.support = np.zeros(bounds[-1], support)
+        self.alive, self.support, self.dying = self.kept.alive, self.kept.support, bitmap(bounds[-1])
         self.parts = [self._part(*ends) for ends in pairwise(bounds)]
-        session.reserve(self.alive, self.dying, self.support)
-        for first, second in self.lists.pairs():
+        session.reserve(self.alive, self.dying, self.support, self.kept.present)
+        for first, second in self.lists.pairs(is_left(self.kept, self.lists.blocks)):
             if first is second:
                 alive = self.parts[first.number].alive
                 session.each(truss.open_edges, first.block.starts, first.after, alive)
             for one, two in joined_ways(first, second):
                 of_one, of_two = self.parts[one.number].support, self.parts[two.number].support
                 session.join(truss.count_supports, len(one.after), *one.arrays[1:], of_one, *two.arrays, of_two)
+            note_joined(self.kept, self.lists.blocks, first.number, second.number)
+            self.kept.boundary()
+
+    def _keep(self, bounds: list[int], support: np.dtype, numbers: bool) -> SweepState:
+        """What is kept of the edges. bounds: of the blocks by which it was written, if it was."""
+        blocks = self.lists.blocks
+        edges = firsts_of(blocks.before, bounds)[-1]
+        kept = self.session.keep(
+            alive=bitmap(edges), support=np.zeros(edges, support), present=bitmap(edges if numbers else 0),
+            last=np.zeros(2, np.uint64), level=np.zeros(2, np.uint64), bounds=list(bounds), peels=False,
+            **nothing_joined(self.session.meta.vertices),
+        )  # fmt: skip
+        if bounds != blocks.bounds:
+            given = blocks.before, bounds, blocks.bounds
+            kept.alive, kept.support = move_bits(kept.alive, *given), move_edges(kept.support, *given)
+            kept.present = move_bits(kept.present, *given) if numbers else kept.present
+            kept.bounds = list(blocks.bounds)
+        return kept
 
     def _part(self, first: int, end: int) -> Part:
         """Of the edges [first, end); of all of them the arrays themselves, as a GPU knows them by their identity."""
@@ -139,18 +160,24 @@ class Edges:
     def peel(self, wanted: int, further: bool) -> int:
         """Take off the edges that are in fewer than `wanted` triangles; with `further`, in one more, and so on, until
         none is left. Returns the rounds. The `support` of an edge that goes becomes its truss number."""
-        session, last, level = self.session, np.zeros(2, np.uint64), np.array([wanted, truss.NONE], np.uint64)
+        session, kept = self.session, self.kept
+        last, level = kept.last, kept.level
+        if not kept.peels:
+            kept.peels, level[:] = True, (wanted, truss.NONE)
+            if further:
+                kept.present[:] = self.alive
         rooms = [self._room() for _ in range(self.lists.rooms)]
         items, edges = -(-len(self.alive) // truss.WORDS), len(self.support)
         marks = (self.alive, self.support, self.dying, last, level)
         with Resident(session, *self._kept(rooms, marks)) as resident:
-            for number in resident.rounds(last):
+            for number in resident.rounds(last, kept=kept):
                 resident.each(truss.mark_dying, items, number, *marks, items=edges)
                 if further:
                     resident.each(truss.mark_next, items, number, *marks, items=edges)
                 self._lose(resident, rooms)
                 resident.each(truss.take_dying, items, self.alive, self.dying, self.support, level, items=edges)
             resident.forget(self.dying)
+        kept.end()
         return int(last.max())
 
     def _lose(self, resident: Resident, rooms: list[Room]) -> None:

@@ -14,7 +14,7 @@ twice: once to size the lists.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.density import joins
+from gstream.algorithms.density.joined import cuts_of, is_left, note_joined, nothing_joined
 from gstream.algorithms.support.blocks import (
     VERTEX_BYTES,
     Blocks,
@@ -46,6 +47,7 @@ ALGORITHMS = (
         proof=".triangle_proofs:certify_triangles", proof_bytes=16, certificate="64 vertices, counted again; the sum",
         directed=False,
         otherwise="triangles are counted in undirected graphs. Convert with --undirected, or run lcc.",
+        kept="8: edges between neighbours",
         holds="24, degrees, 2 bits a thread; blocks",
         units=(".joins:count_higher gather_higher close_triangles",),
         proof_units=(
@@ -59,6 +61,7 @@ ALGORITHMS = (
         "graph",
         columns=("vertex", "lcc"), best="largest",
         proof=".triangle_proofs:certify_lcc", proof_bytes=16, certificate="64 vertices, counted again",
+        kept="12: edges between neighbours, neighbours",
         holds="28, degrees, 2 bits a thread; blocks",
         units=(".joins:count_higher gather_higher close_triangles",),
         proof_units=(
@@ -110,11 +113,13 @@ def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]
     _check_memory(session, degrees)
     vertices, size = session.meta.vertices, neighbours(session)
     arcs, degree = np.zeros(vertices, np.uint64), np.zeros(vertices if degrees else 0, np.uint32)
+    kept = session.keep(arcs=arcs, degree=degree, **nothing_joined(vertices))
     marks = np.zeros((0 if session.on_gpus else session.engine.workers.threads, -(-vertices // 32)), np.uint64)
     session.reserve(size, arcs, degree, marks)
     dtype = entries_dtype(session)
-    lists = higher_lists(session, size, OnGpu(max(arcs.nbytes, size.nbytes), dtype.itemsize, VERTEX_BYTES))
-    for first, second in lists.pairs():
+    on_gpu = OnGpu(max(arcs.nbytes, size.nbytes), dtype.itemsize, VERTEX_BYTES)
+    lists = higher_lists(session, size, on_gpu, cuts=cuts_of(kept))
+    for first, second in lists.pairs(is_left(kept, lists.blocks)):
         if degrees and first.number == second.number:
             session.each(joins.count_ends, *first.arrays, degree, long=True)
         for one, two in joined_ways(first, second):
@@ -123,6 +128,9 @@ def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]
             else:
                 seats = np.zeros(1, np.int64)
                 session.look(joins.close_marked, *one.arrays, *two.arrays, arcs, marks, seats, long=True)
+        note_joined(kept, lists.blocks, first.number, second.number)
+        kept.boundary()
+    kept.end()
     return arcs, degree, len(lists.blocks)
 
 
@@ -167,18 +175,21 @@ def entries_dtype(session: Session) -> np.dtype:
     return np.dtype(np.uint32 if session.meta.vertices <= 1 << 30 else np.uint64)
 
 
-def higher_lists(session: Session, size: np.ndarray, on_gpu: OnGpu, beside: int = 0, later: int = 0) -> HigherLists:
+def higher_lists(
+    session: Session, size: np.ndarray, on_gpu: OnGpu, beside: int = 0, later: int = 0, cuts: Iterable[int] = ()
+) -> HigherLists:
     """Lists of higher neighbours by blocks. size: entries of each vertex's lists, which order vertices.
 
     on_gpu: what a GPU that joins two blocks holds of one. beside: arrays as large as a block's entries that go with
-    each. later: bytes that the call will hold beside them.
+    each. later: bytes that the call will hold beside them. cuts: as of Blocks.
     """
+    cuts = tuple(cuts)
     higher = _count_higher(session, size)
     dtype = entries_dtype(session)
-    blocks = Blocks(session, higher, dtype, 1 + beside, on_gpu, later)
+    blocks = Blocks(session, higher, dtype, 1 + beside, on_gpu, later, cuts)
     if len(blocks) > 1:
         session.release(blocks.before)
-        blocks = Blocks(session, higher, dtype, 2 * (1 + beside), replace(on_gpu, blocks=2), later)
+        blocks = Blocks(session, higher, dtype, 2 * (1 + beside), replace(on_gpu, blocks=2), later, cuts)
     return HigherLists(session, blocks, size)
 
 

@@ -44,6 +44,7 @@ ALGORITHM = Algorithm(
     columns=("vertex", "community"), groups=True,
     options=(exactly(10, "N rounds, fewer where nothing changes"),),
     certificate="none: a label follows from the labels of the round before, which are gone",
+    kept="4: labels",
     holds="16, degrees; blocks", units=("gather_labels",),
 )  # fmt: skip
 
@@ -155,9 +156,11 @@ def run_cdlp(session: Session, iterations: int = 10) -> Answer:
     cursor = np.empty(blocks.most_vertices, np.uint64)
     session.reserve(entries, cursor, cursor)
     only = [blocks.range(0)] if len(blocks) == 1 else []
-    top, changed, rounds = session.meta.vertices.bit_length(), np.ones(1, np.int64), 0
+    top, changed = session.meta.vertices.bit_length(), np.zeros(1, np.int64)
+    kept = session.keep(label=label, rounds=0, changed=1)  # changed: labels, in the last round
+    kept.check_limit(kept.rounds, iterations)
     with Resident(session, *((label, fresh, entries, cursor) if only else ())) as resident:
-        while rounds < iterations and changed[0]:
+        while kept.rounds < iterations and kept.changed:
             changed[0] = 0
             for number in range(len(blocks)):
                 block = only[0] if only else blocks.range(number)
@@ -172,7 +175,9 @@ def run_cdlp(session: Session, iterations: int = 10) -> Answer:
             label, fresh = fresh, label
             if only:
                 resident.put(label)
-            rounds += 1
+            kept.label, kept.rounds, kept.changed = label, kept.rounds + 1, int(changed[0])
+            kept.boundary()
         resident.forget(entries, cursor)
+    kept.end()
     found = {"communities": int(np.count_nonzero(np.bincount(label)))} if len(label) else {"communities": 0}
-    return [Column("community", label, holds="natural")], found | session.finish(rounds, True)
+    return [Column("community", label, holds="natural")], found | session.finish(kept.rounds, True)

@@ -29,6 +29,7 @@ from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
+from gstream.engine.sweep_state import SweepState
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, list_bits, set_bits
 from gstream.results.column import Answer, Column
 from pagestore.sizes import show_things
@@ -40,6 +41,7 @@ ALGORITHM = Algorithm(
     "count",
     columns=("vertex", "color"), best="first",
     proof="certify_coloring", proof_bytes=12, certificate="by its definition",
+    kept="17: colours, colours of neighbours, neighbours ahead that have none",
     holds="17, degrees at first, reordered 4 more then",
     units=(".palette:count_ahead give_colors tell_behind",), proof_units=(".palette:check_colors",),
 )  # fmt: skip
@@ -53,33 +55,38 @@ def run_coloring(session: Session) -> Answer:
     a_vertex = 2 * neighbours_dtype(session).itemsize + palette.NO_COLOR.itemsize + 8  # bytes, window of 64 bits
     swept = vertices * a_vertex + 3 * bitmap_bytes(vertices) + natural_bytes(session)
     session.check_memory(swept, max(degrees_bytes(session), swept))
-    size = neighbours(session)
-    color, window, left = np.full(vertices, palette.NO_COLOR), np.zeros(vertices, np.uint64), np.zeros_like(size)
+    goes_on = session.resumes("color")
+    size = np.zeros(0, neighbours_dtype(session)) if goes_on else neighbours(session)
+    color, window = np.full(vertices, palette.NO_COLOR), np.zeros(vertices, np.uint64)
+    left = np.zeros(vertices, size.dtype)
     ready, following = bitmap(vertices), bitmap(vertices)
     open, last = bits_where(np.ones(vertices, np.bool_)), np.zeros(2, np.uint64)
     session.reserve(size, color, window, left, ready, following, open)
-    session.sweep(names[0], palette.count_ahead, (directed, size, natural_names(session), left))
-    session.names_done()
+    if not goes_on:
+        session.sweep(names[0], palette.count_ahead, (directed, size, natural_names(session), left))
+        session.names_done()
+        following[:] = bits_where(left == 0)
     session.release(size)
-    following[:] = bits_where(left == 0)
     arrays = (color, window, left, ready, following, open, last)
+    kept = session.keep(color=color, window=window, left=left, ready=ready, following=following, open=open, last=last)
     ways = ["out", "in"][: 1 + directed]
     with OneThread(session, ways, (vertices + most_neighbours(session)) * session.id_dtype.itemsize) as alone:
-        turn = partial(_rounds, session, alone, names, single, arrays)
-        rounds = alone.first_on_gpu(turn, arrays)
+        turn = partial(_rounds, session, alone, names, single, arrays, kept)
+        rounds = alone.first_on_gpu(turn, arrays, last)
+    kept.end()
     found = {"colors": int(color.max(initial=0)) + 1 if len(color) else 0}
     return [Column("color", color)], found | session.finish(rounds, True)
 
 
 def _rounds(
     session: Session, alone: OneThread, names: list[str], single: bool, arrays: tuple[np.ndarray, ...],
-    resident: Resident, most: int | None,
+    kept: SweepState, resident: Resident, most: int | None,
 ) -> int:  # fmt: skip
     """Rounds until all have colours, or `most`. arrays: color, window, left, ready, following, open, last."""
     color, window, left, ready, following, open, last = arrays
     items = -(-len(ready) // palette.ROW)
     told = (single, ready, color, window, left, following)
-    for number in resident.rounds(last, most):
+    for number in resident.rounds(last, most, kept):
         given = (ready, following, open, window, color, last)
         resident.each(palette.give_colors, items, number, *given, items=len(ready))
         chosen: np.ndarray | None = ready

@@ -39,6 +39,7 @@ ALGORITHM = Algorithm(
     "count",
     columns=("vertex", "in_set"), best="largest",
     proof="certify_mis", proof_bytes=2, certificate="by its definition",
+    kept="1: whether in the set, out or open",
     holds="5 and degrees, reordered 4 more",
     units=("block push_out",), proof_units=("check_set",),
 )  # fmt: skip
@@ -134,18 +135,21 @@ def run_mis(session: Session) -> Answer:
     named = natural_bytes(session)
     session.check_memory(narrow + named, max(degrees_bytes(session), narrow + named))
     state, size = np.zeros(vertices, np.uint8), neighbours(session)
-    blocked, undecided, rounds = bitmap(vertices), bitmap(vertices), 0
+    blocked, undecided = bitmap(vertices), bitmap(vertices)
     session.reserve(state, size, blocked, undecided)
     natural = natural_names(session)
+    kept = session.keep(state=state, rounds=0)
     while session.each(settle, state, undecided, items=vertices):
-        rounds += 1
+        kept.rounds += 1
         blocked[:] = 0
         session.sweep_among(name, block, (single, state, size, natural, blocked), undecided)
         session.each(join, state, blocked, items=vertices)
         session.sweep_among(name, push_out, (single, state), undecided)
+        kept.boundary()
+    kept.end()
     inside = (state == INSIDE).astype(np.uint8)
     found = {"set_vertices": int(np.count_nonzero(inside))}
-    return [Column("in_set", inside)], found | session.finish(rounds, True)
+    return [Column("in_set", inside)], found | session.finish(kept.rounds, True)
 
 
 def certify_mis(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:

@@ -38,12 +38,14 @@ from gstream.algorithms.subgraphs.edge_table import Chosen, EdgeTable
 from gstream.algorithms.support.arguments import source_ids, unreached
 from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.edgerows import natural_names
+from gstream.algorithms.support.portions import portions
 from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.vertex_files import find_vertices
 from gstream.algorithms.traversal.bfs import check_radius, run_khop
 from gstream.algorithms.traversal.distance_proofs import certify_khop
-from gstream.hostcode.bitmaps import bitmap_bytes, bits_where, count_bits
+from gstream.engine.sweep_state import Arrays
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, count_bits
 from gstream.programs.bfs import BFS
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.streams import STDIN
@@ -56,6 +58,7 @@ ALGORITHMS = (
         "row",
         columns=("source", "target", "weight"), rows=STORED_EDGE, options=(NODES,),
         proof="certify_subgraph", proof_bytes=8, certificate="exact, by hashes",
+        kept="0.25: sets; rows of each page",
         holds="2, reordered and undirected 4 more",
         units=(".extract:count_edges",), proof_units=(".extract:sum_edges sum_plain_edges",),
     ),
@@ -67,6 +70,7 @@ ALGORITHMS = (
         columns=("source", "target", "weight"), rows=STORED_EDGE,
         options=(SOURCE, RADIUS, Option("center", SWITCH, True, "with its sources"), EITHER_WAY),
         proof="certify_egonet", proof_bytes=15, certificate="exact, by hashes",
+        kept="4, then 0.25: distances, then sets; rows of each page",
         holds="as bfs, and 2",
         units=("gstream.programs.bfs:BFS", "..traversal.bothways:step_both", ".extract:count_edges"),
         proof_units=(
@@ -84,6 +88,7 @@ ALGORITHMS = (
             NODES, Option("targets", VERTEX_SET, None, "vertices that edges lead to, one a line; default: all others"),
         ),
         proof="certify_cross", proof_bytes=8, certificate="exact, by hashes",
+        kept="0.25: sets; rows of each page",
         holds="2, reordered and undirected 4 more",
         units=(".extract:count_edges",), proof_units=(".extract:sum_edges sum_plain_edges",),
     ),
@@ -97,7 +102,7 @@ def run_subgraph(session: Session, nodes: Any) -> tuple[Chosen, dict[str, Any]]:
     """
     _check_memory(session)
     inside = _bits(session, nodes, "subgraph", "node")
-    return _choose(session, inside, inside, 1, {"chosen_vertices": int(count_bits(inside))})
+    return _choose(session, inside, inside, 1, of=(inside,))
 
 
 def run_egonet(
@@ -114,8 +119,11 @@ def run_egonet(
         session.check_memory(4 * session.meta.vertices + swept)
     else:
         check_run_memory(session, BFS(source=source_ids(source, "egonet")), later=swept + session.least_pages())
-    inside, rounds = _near(session, source, radius, center, undirected)
-    return _choose(session, inside, inside, rounds + 1, {"chosen_vertices": int(count_bits(inside))})
+    if session.resumes("sources"):  # the search is over
+        inside, rounds = bitmap(session.meta.vertices), 0
+    else:
+        inside, rounds = _near(session, source, radius, center, undirected)
+    return _choose(session, inside, inside, rounds + 1, of=())
 
 
 def run_cross(session: Session, nodes: Any, targets: Any = None) -> tuple[Chosen, dict[str, Any]]:
@@ -126,24 +134,29 @@ def run_cross(session: Session, nodes: Any, targets: Any = None) -> tuple[Chosen
     _check_memory(session)
     here = _bits(session, nodes, "cross", "node")
     there = ~here if targets is None else _bits(session, targets, "cross", "target")
-    return _choose(session, here, there, 1, {})
+    return _choose(session, here, there, 1, of=(here, there))
 
 
 def _choose(
-    session: Session, sources: np.ndarray, targets: np.ndarray, rounds: int, found: dict[str, Any]
+    session: Session, sources: np.ndarray, targets: np.ndarray, rounds: int, of: tuple[np.ndarray, ...]
 ) -> tuple[Chosen, dict[str, Any]]:
-    """Count the edges from one set to the other, page by page."""
+    """Count the edges from one set to the other, page by page. of: the sets, where users gave them."""
     sets = {"out": (sources, targets), "in": (targets, sources)}
     session.reserve(sources, targets)
+    kept = session.keep(of=of, sources=sources, targets=targets, counts=Arrays(), rounds=rounds, page=0)
     wanted = {name: session.pages_of(name, sets[name][0]) for name in session.meta.topologies}
     name = min(wanted, key=lambda each: int(wanted[each].sum()))
     once, table = not session.meta.directed, session.engine.graph.tables[name]
     natural = natural_names(session) if once else np.empty(0, session.id_dtype)
-    chosen = Chosen(name, name == "in", *sets[name], once, natural, np.zeros(table.pages, np.int64))
+    kept.counts = kept.counts or Arrays([np.zeros(table.pages, np.int64)])
+    chosen = Chosen(name, name == "in", *sets[name], once, natural, kept.counts[0])
     arrays = (chosen.near, chosen.far, once, natural, table.first_vertex, table.small_pages, chosen.counts)
-    session.sweep(name, extract.count_edges, arrays, wanted[name])
+    for pages in portions(session, kept, name, wanted[name]):
+        session.sweep(name, extract.count_edges, arrays, pages)
+    kept.end()
+    found = {"chosen_vertices": int(count_bits(sources))} if sources is targets else {}
     found["chosen_edges"] = int(chosen.counts.sum())
-    return chosen, found | session.finish(rounds, True)
+    return chosen, found | session.finish(kept.rounds, True)
 
 
 def _check_memory(session: Session) -> None:

@@ -14,7 +14,7 @@ the kernels, a block must also fit their memory beside pages.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,10 +65,10 @@ class Blocks:
 
     def __init__(
         self, session: Session, sizes: np.ndarray, dtype: Any, shares: int = 1, on_gpu: OnGpu | None = None,
-        later: int = 0,
+        later: int = 0, cuts: Iterable[int] = (),
     ) -> None:  # fmt: skip
         """shares: blocks that are in memory at the same time. on_gpu: what GPUs hold, if they run the kernels. later:
-        bytes that the call will hold beside them.
+        bytes that the call will hold beside them. cuts: vertices with which a block begins in any case.
 
         Holds 8 bytes a vertex. Raises ResourceError if the longest list does not fit host memory. A list that does not
         fit a GPU's is a block alone, for the host's cores.
@@ -81,6 +81,7 @@ class Blocks:
         room = (session.engine.host_memory - self.beside) // (ROOM_SHARE * shares)
         self.on_gpu, gpu_room = on_gpu, None if on_gpu is None else session.gpu_room(on_gpu.beside)
         self.gpu_room = None if gpu_room is None or on_gpu is None else gpu_room // on_gpu.blocks
+        self._cuts = sorted({*cuts, len(sizes)})
         self.bounds = self._cut(room)
         if self.gpu_room is not None and len(self) > MOST_ON_GPU:
             self.gpu_room = None
@@ -91,7 +92,7 @@ class Blocks:
         vertices, bounds = len(self.before) - 1, [0]
         while bounds[-1] < vertices:
             first = bounds[-1]
-            low, high = first, vertices
+            low, high = first, next(cut for cut in self._cuts if cut > first)
             while low < high:
                 middle = (low + high + 1) // 2
                 if self._bytes(first, middle) <= room and self._fits_gpu(first, middle):

@@ -160,15 +160,19 @@ class OneThread:
             self.lists = self._open()
         return bool(self.lists)
 
-    def first_on_gpu(self, rounds: Callable[[Resident, int | None], int], arrays: tuple[np.ndarray, ...]) -> int:
-        """rounds(resident, most) makes rounds until there is nothing to do, or `most`, and returns how many. Called
-        with the arrays on a GPU, if one may keep them, then on the host if the GPU left the rest. All rounds."""
+    def first_on_gpu(
+        self, rounds: Callable[[Resident, int | None], int], arrays: tuple[np.ndarray, ...], last: np.ndarray
+    ) -> int:
+        """rounds(resident, most) makes rounds after those that `last` knows, until there is nothing to do or up to
+        `most`, and returns the last one. Called with the arrays on a GPU, if one may keep them, then on the host if the
+        GPU left the rest. All rounds."""
         with Resident(self._session, *arrays) as resident:
-            most = self.rounds_before() if resident.on_gpu else None
+            before = self.rounds_before() if resident.on_gpu else None
+            most = None if before is None else int(last.max()) + before
             made = rounds(resident, most)
         if made == most:
             with Resident(self._session) as resident:
-                made += rounds(resident, None)
+                made = rounds(resident, None)
         return made
 
     @property

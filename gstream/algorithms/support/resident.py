@@ -1,7 +1,7 @@
 """Arrays that an algorithm's kernels work on in many rounds: kept in one GPU's memory meanwhile, if one GPU runs them.
 
     with Resident(session, bits, following, left, last) as resident:
-        for number in resident.rounds(last):
+        for number in resident.rounds(last, kept=kept):
             resident.each(choose, items, number, following, bits, last)         an item kernel
             resident.sweep("out", peel, (bits, left, following), bits)
     left is what the kernels made of it
@@ -19,6 +19,7 @@ import numpy as np
 
 from gstream.algorithms.support.array_sweep import ArraySweep, Join
 from gstream.devices.job import DeviceMemoryError
+from gstream.engine.sweep_state import SweepState
 from gstream.hostcode.records import load_kernel
 from gstream.records import ItemKernel, RecordKernel
 
@@ -73,23 +74,30 @@ class Resident:
             finally:
                 gpu.close()
 
-    def rounds(self, last: np.ndarray, most: int | None = None) -> Iterator[int]:
-        """1, 2, 3, ... up to a round that found nothing to do, or `most`.
-
-        last: uint64[n]; a kernel writes the number of a round that finds something to do there. Rounds that find
-        nothing must change nothing, as several may be queued.
-        """
+    def begin(self, last: np.ndarray) -> None:
+        """Let rounds count from 1 again."""
         if last.any():
             last[:] = 0
             self.put(last)
-        number, queued = 0, self._at_once(self._usual)
+
+    def rounds(self, last: np.ndarray, most: int | None = None, kept: SweepState | None = None) -> Iterator[int]:
+        """Numbers of rounds, from the one after those that `last` knows, up to one that found nothing to do, or `most`.
+
+        last: uint64[n]; a kernel writes the number of a round that finds something to do there. Rounds that find
+        nothing must change nothing, as several may be queued. kept: has a boundary after the rounds that were queued.
+        """
+        number = before = int(last.max())
+        queued = self._at_once(self._usual)
         while int(last.max()) == number and number != most:
+            begun = number
             for _ in range(queued if most is None else min(queued, most - number)):
                 number += 1
                 yield number
             self.read(last)
+            if kept is not None:
+                kept.boundary(self, number - begun)
             queued = self._at_once(2 * queued)
-        self._usual = int(last.max()) + 1
+        self._usual = int(last.max()) - before + 1
 
     def _at_once(self, rounds: int) -> int:
         """How many of `rounds` may be queued before their result is read. One if sweeps are made one by one: rounds in
@@ -163,6 +171,12 @@ class Resident:
         if self._gpu is not None:
             self._gpu.read(array)
         return array
+
+    def bring(self, *arrays: np.ndarray) -> None:
+        """Have those of the arrays that a GPU has up to date."""
+        for array in arrays:
+            if self._gpu is not None and self._gpu.find(array) is not None:
+                self._gpu.read(array)
 
     def forget(self, *arrays: np.ndarray) -> None:
         """Nobody will read what kernels have made of these arrays: the host's may stay behind."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gstream.algorithms.support.array_sweep import ArraySweep, Join
+from gstream.algorithms.support.keeping import Keeping
 from gstream.devices.job import DeviceMemoryError
 from gstream.engine.direction import LISTED
 from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
@@ -34,7 +35,7 @@ LIST_BYTES = 5000  # that are copied to a GPU and back while the host's cores fi
 HEADS_SHARE = 4
 
 
-class Session:
+class Session(Keeping):
     """One call of an algorithm on an engine; use it as a context manager."""
 
     def __init__(self, engine: Any, name: str = "", options: dict[str, Any] | None = None) -> None:
@@ -159,7 +160,8 @@ class Session:
 
     def run(self, program: Any, max_supersteps: int | None = None, watch: Any = None, **own: Any) -> RunOutcome:
         """engine.run; its figures are added to the session's. own: of gstream.options.stopping.Asked."""
-        asked = replace(self.asked or Asked(type(program).__name__), **own)
+        asked = self.asked or Asked(type(program).__name__)
+        asked = replace(asked, **{"kept": self.asked is None or self.engine.keeper is not None, **own})
         self.foresee()
         outcome = self.engine.run(program, max_supersteps, watch, asked)
         self.stats = outcome.stats.after(self.stats)
@@ -363,6 +365,8 @@ class Session:
         self.engine.add_counts(self.stats)
         self.stats.bytes_read_disk = self.engine.sources.bytes_read - self._read_before
         self.stats.seconds = time.perf_counter() - self._began
+        if self.engine.keeper is not None:
+            self.stats.kept = self.engine.keeper.kept
         found = {"supersteps": supersteps, "converged": converged, "stats": self.stats.as_dict()}
         lacking = ""
         if self._sent_back:

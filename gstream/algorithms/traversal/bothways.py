@@ -50,11 +50,16 @@ def near_both(session: Session, sources: np.ndarray, radius: int) -> tuple[np.nd
     session.reserve(distance)
     distance[sources.astype(np.int64)] = 0
     single = len(names) == 1
-    for level in range(min(radius, session.meta.vertices)):
+    kept = session.keep(distance=distance, level=0)
+    kept.check_limit(kept.level, radius)
+    for level in range(kept.level, min(radius, session.meta.vertices)):
         here = distance == level
         if not here.any():
-            return distance, level
+            break
         bits = None if single else bits_where(here)
         for name in names:
             session.sweep_among(name, step_both, (single, level, distance), bits)
-    return distance, min(radius, session.meta.vertices)
+        kept.level = level + 1
+        kept.boundary()
+    kept.end()
+    return distance, kept.level

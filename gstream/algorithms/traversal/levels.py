@@ -45,6 +45,7 @@ ALGORITHM = Algorithm(
     options=(Option("weighted", SWITCH, False, "longest paths by weight, too"),),
     proof="certify_levels", proof_bytes=32, certificate="exact",
     directed=True, topology="out", otherwise="levels go along edges one way. Convert it as directed.",
+    kept="12, weighted 20: in-edges left, levels, distances",
     holds="16, weighted 24",
     units=("take_level peel reach_out find_above",), proof_units=("levels_again distances_again",),
 )  # fmt: skip
@@ -159,7 +160,7 @@ def run_levels(session: Session, weighted: bool = False) -> Answer:
     bits, following = bitmap(vertices), bits_where(left == 0)
     session.reserve(left, level, distance, bits, following)
     with OneThread(session, ["out"], vertices * session.id_dtype.itemsize, weighted) as alone:
-        rounds = _peel(alone, weighted, left, level, distance, bits, following)
+        rounds = _peel(session, alone, weighted, left, level, distance, bits, following)
     if left.any():
         raise _cycle(session, left)
     longest = float(distance.max(initial=0.0)) if weighted else max(0, rounds - 1)
@@ -170,28 +171,30 @@ def run_levels(session: Session, weighted: bool = False) -> Answer:
 
 
 def _peel(
-    alone: OneThread, weighted: bool, left: np.ndarray, level: np.ndarray, distance: np.ndarray, bits: np.ndarray,
-    following: np.ndarray,
+    session: Session, alone: OneThread, weighted: bool, left: np.ndarray, level: np.ndarray, distance: np.ndarray,
+    bits: np.ndarray, following: np.ndarray,
 ) -> int:  # fmt: skip
     """Peel level after level, from the vertices of `following` on; how many levels there are."""
-    last, items, done = np.zeros(1, np.uint64), -(-len(bits) // ROW), 0
+    last, items = np.zeros(1, np.uint64), -(-len(bits) // ROW)
+    # done: levels that the one thread made, which count as no rounds
+    kept = session.keep(left=left, level=level, distance=distance, following=following, last=last, done=0)
 
     def rounds(resident: Resident, most: int | None) -> int:
-        nonlocal done  # levels before the first round, and those of the one thread
-        for number in resident.rounds(last, most):
-            resident.each(take_level, items, number, done, following, bits, level, last, items=len(bits))
+        for number in resident.rounds(last, most, kept):
+            resident.each(take_level, items, number, kept.done, following, bits, level, last, items=len(bits))
             if weighted:
                 resident.sweep("out", reach_out, (bits, distance), bits)
             resident.sweep("out", peel, (bits, left, following), bits, join=join_falls)
             if not resident.on_gpu and (due := alone.take(following)) is not None:
                 fallen = (left, level, distance)
-                done = alone.go_on(peel_alone, due, alone.of_first, fallen, following, number + done) - number
+                came = alone.go_on(peel_alone, due, alone.of_first, fallen, following, number + kept.done)
+                kept.done = came - number
         resident.forget(bits)
-        done += int(last[0])
         return int(last[0])
 
-    alone.first_on_gpu(rounds, (left, level, distance, bits, following, last))
-    return done
+    made = alone.first_on_gpu(rounds, (left, level, distance, bits, following, last), last)
+    kept.end()
+    return made + int(kept.done)
 
 
 def _cycle(session: Session, left: np.ndarray) -> InputError:

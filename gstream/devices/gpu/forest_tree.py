@@ -205,6 +205,21 @@ class Tree(Memory):
             self._over()
             return found
 
+    def read_giant(self) -> int:
+        """The giant's root when it was found."""
+        found = np.zeros(1, np.uint64)
+        with self.gpu:
+            self.gpu.read(self.giant.address, found, self.stream)
+            self._over()
+        return int(found[0])
+
+    def take_up(self, parent: np.ndarray, giant: int) -> None:
+        """Have these parents, id[V], and this giant."""
+        with self.gpu:
+            self.gpu.write(self.parent.address, parent)
+            self.gpu.write(self.giant.address, np.array([giant], np.uint64))
+        self.device.stats.attribute_bytes += parent.nbytes
+
     def close(self) -> None:
         """Give its memory back. Raises nothing."""
         with suppress(DeviceError), self.gpu:

@@ -1,0 +1,118 @@
+"""What a checkpoint keeps of a program that runs, and by what it is known again.
+
+What is kept does not depend on devices: vertices that are held back (gstream.engine.delta_stepping) are in the
+frontier's bitmap, and are found again by their values, as are those that wait (gstream.engine.small_frontier); open
+bits, messages and caches are made again. So a run goes on on other devices.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gstream.engine.checkpoint_slots import Saved
+from gstream.hostcode.generate import BLOCK
+from gstream.language.program import Program
+from pagestore.errors import InputError
+
+MOST_SHOWN = 80  # characters of a parameter; longer ones are told apart by their hash
+
+
+@dataclass
+class State:
+    """A run between two supersteps.
+
+    value: value[V] in store order; active: uint64[ceil(V / 64)], those held back too; partials: float64[blocks,
+    totals]; near_step: what the frontier was cut with, None where it was not; in_place: values may have come farther
+    than an edge a superstep (gstream.language.relaxing); order_step, order_limit: of a frontier whose least values
+    send first (gstream.engine.small_frontier), else None; the rest is gstream.engine.direction's.
+    """
+
+    value: np.ndarray
+    active: np.ndarray
+    partials: np.ndarray
+    superstep: int
+    near_step: float | None
+    unexplored: int
+    pulled: bool
+    last_vertices: int
+    in_place: bool
+    order_step: float | None
+    order_limit: float | None
+
+    def numbers(self) -> dict[str, Any]:
+        """Everything but the arrays, for JSON."""
+        return {name: value for name, value in vars(self).items() if name not in ARRAYS}
+
+
+ARRAYS = ("value", "active", "partials")
+NONE = type(None)
+WRITTEN = {  # types of a state's numbers
+    "superstep": (int,), "near_step": (float, int, NONE), "unexplored": (int,), "pulled": (bool,),
+    "last_vertices": (int,), "in_place": (bool,), "order_step": (float, NONE), "order_limit": (float, NONE),
+}  # fmt: skip
+
+
+def state_of(found: Saved, program: Program, vertices: int) -> State:
+    """The program's state that a slot holds. Raises InputError if it is of a graph of another size."""
+    shapes, blocks = shapes_of(program, vertices), -(-vertices // BLOCK)
+    if {name: found.shapes.get(name) for name in ARRAYS} != shapes:
+        raise InputError(f"{found.path}: is no checkpoint of this graph and program. Start afresh: pass --force.")
+    arrays = found.read({name: np.empty(count, dtype) for name, (dtype, count) in shapes.items()})
+    if vertices % 64 and int(arrays["active"][-1]) >> vertices % 64:
+        raise InputError(f"{found.path}: has vertices past the graph's last. Start afresh: pass --force.")
+    partials = arrays["partials"].reshape(blocks, len(program.totals))
+    return State(arrays["value"], arrays["active"], partials, **found.description["state"])
+
+
+def shapes_of(program: Program, vertices: int) -> dict[str, tuple[np.dtype, int]]:
+    """Type and length of each array of a state."""
+    blocks, words = -(-vertices // BLOCK), -(-vertices // 64)
+    return {
+        "value": (type(program).value.dtype, vertices), "active": (np.dtype(np.uint64), words),
+        "partials": (np.dtype(np.float64), blocks * len(program.totals)),
+    }  # fmt: skip
+
+
+def hash_of(program: type[Program]) -> str:
+    """What a program computes, as 32 hexadecimal digits: its algebra and its methods, comments and layout apart."""
+    text = [program.combine.name, program.value.name, str(program.backward)]
+    text += [f"{p.name}: {p.kind}" for p in program.parameters.values()]
+    text += [ast.unparse(program.methods[name].tree) for name in sorted(program.methods)]
+    return hashlib.blake2b("\n".join(text).encode(), digest_size=16).hexdigest()
+
+
+def ends_of(program: type[Program]) -> set[str]:
+    """Parameters that say only when a run ends, as a tolerance: those that `halt` reads and no other method."""
+    read = {name: _parameters_read(method.tree) for name, method in program.methods.items()}
+    return read.get("halt", set()) - set().union(*(names for name, names in read.items() if name != "halt"))
+
+
+def _parameters_read(method: ast.AST) -> set[str]:
+    """Names of the attributes of `self` in a method."""
+    return {
+        node.attr for node in ast.walk(method)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    }  # fmt: skip
+
+
+def shown(value: Any) -> str:
+    """A parameter as text that is equal for equal values only: long ones by their hash."""
+    if isinstance(value, np.ndarray):
+        return f"array {hashlib.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=16).hexdigest()}"
+    text = repr(tuple(map(str, value)) if isinstance(value, tuple) else value)  # vertices: 7 is "7"
+    return text if len(text) <= MOST_SHOWN else hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def say(value: Any) -> str | None:
+    """An option as a message says it, None for one that was left out: the same text for equal values only."""
+    if value is None or isinstance(value, np.ndarray):
+        return None if value is None else shown(value)
+    text = ", ".join(map(str, value)) if isinstance(value, (list, tuple, set, range)) else str(value)
+    if len(text) <= MOST_SHOWN:
+        return text
+    return f"{text[: MOST_SHOWN // 2]}... ({hashlib.blake2b(text.encode(), digest_size=4).hexdigest()})"
