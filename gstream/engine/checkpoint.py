@@ -107,6 +107,8 @@ class Keeper:
             with self._span("read", said["superstep"]):
                 state.restore(self.found)
             self.passed, self._own_taken = said["own"]["boundaries"], True
+        elif self.found is not None and not self._own_taken:  # of a program, which other options lead to
+            checks.check_options(self._where, self.found.description["options"], self.identity["options"])
         self.bytes = sum(array.nbytes for array in state.arrays().values())
         self.slots.check_room(self.bytes)
         self.begin(0)

@@ -56,7 +56,7 @@ def _refuse_others(where: str, found: Saved, identity: dict[str, Any]) -> None:
             f"{where}: its checkpoint is of {plain(said['run'])}; this run is of {identity['run']}. {START}"
         )
     if said["own"] is not None:  # a program says itself whether its parameters are the same
-        _refuse_options(where, said["options"], identity["options"])
+        check_options(where, said["options"], identity["options"])
 
 
 def check_program(where: str, said: dict[str, Any], identity: dict[str, Any], program: dict[str, Any]) -> None:
@@ -64,7 +64,7 @@ def check_program(where: str, said: dict[str, Any], identity: dict[str, Any], pr
     same = all(said["parameters"].get(name) == value for name, value in program["parameters"].items())
     if same and all(said[what] == program[what] for what in ("program", "hash")):
         return  # options may differ that say when the run ends
-    _refuse_options(where, said["options"], identity["options"])
+    check_options(where, said["options"], identity["options"])
     raise changed_since(where, said, "text" if said["hash"] != program["hash"] else FILE)
 
 
@@ -73,7 +73,8 @@ def changed_since(where: str, said: dict[str, Any], what: str) -> UsageError:
     return UsageError(f"{where}: its checkpoint is of {plain(said['run'])}, whose {what} has changed since. {START}")
 
 
-def _refuse_options(where: str, before: dict[str, Any], now: dict[str, Any]) -> None:
+def check_options(where: str, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Raise UsageError where a checkpoint is of a run with other options."""
     others = [name for name in now if before.get(name) != now[name]]
     if others:
         raise UsageError(

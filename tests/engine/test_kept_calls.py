@@ -191,6 +191,16 @@ def test_others_are_refused_by_name(graphs, tmp_path):
         assert graph.kcore(checkpoint=tmp_path, replace_checkpoint=True).summary["converged"]
 
 
+def test_options_by_which_no_program_runs_are_others(graphs, tmp_path):
+    with gstream.open(graphs["directed"], checkpoint=tmp_path, checkpoint_every=1) as graph:
+        graph.khop(source=7, radius=3)
+        with pytest.raises(UsageError, match="with undirected=False; this one has undirected=True. Pass the same"):
+            graph.khop(source=7, radius=3, undirected=True, resume=True)
+        graph.khop(source=7, radius=3, undirected=True, replace_checkpoint=True)
+        with pytest.raises(UsageError, match="with undirected=True; this one has undirected=False. Pass the same"):
+            graph.khop(source=7, radius=3, resume=True)
+
+
 def test_input_that_has_changed_is_refused(graphs, tmp_path):
     nodes = tmp_path / "nodes.txt"
     nodes.write_text("\n".join(map(str, range(40))))

@@ -63,7 +63,7 @@ def run_scc(session: Session) -> Answer:
     _check_memory(session)
     label = np.full(vertices, session.none, session.id_dtype)
     session.reserve(label)
-    at_once = _patience(session) == 0 and not session.resumes("label")
+    at_once = _patience(session) == 0 and not (session.resumes("label") or session.resumes("found"))
     rounds = 1 if at_once and _walk(session, label) else _divide(session, label)
     components = int(count_roots(label))
     least, named = np.full(vertices, session.none, session.id_dtype), np.empty_like(label)
