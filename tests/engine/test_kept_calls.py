@@ -25,7 +25,7 @@ from tests.choice import few
 from tests.torture.ordeals import in_child
 
 WAYS = {
-    "one thread": {"threads": 1},
+    "three threads": {"threads": 3},
     "two hosts": {"devices": ["host:2"]},
     "fakes": {"devices": ["fake:1:2"], "batch_bytes": 8192},
     "capped": {"host_memory": 0},  # as little as does
@@ -49,7 +49,7 @@ def searches(monkeypatch):
 
 def call(graphs, name, **options):
     kind, algorithm, own, given = CALLS[name]
-    with gstream.open(graphs[kind], **given) as graph:
+    with gstream.open(graphs[kind], **{"devices": "host", **given}) as graph:
         return graph.execute(algorithm, own, **options)
 
 
@@ -120,12 +120,11 @@ def test_every_algorithm_that_sweeps_is_tried():
 def test_killed_in_every_sweep(graphs, tmp_path, name):
     """With SIGKILL; one thread, so that sums are the same, too. It goes on twice: once more from its end."""
     sweeps, expected = sweeps_of(graphs, name)
-    chosen = few([1, sweeps // 2 + 1, sweeps], range(1, sweeps + 1))
     resumed = []
-    for sweep in sorted({*chosen}):
+    for sweep in few([sweeps // 2 + 1], range(1, sweeps + 1)):
         folder = tmp_path / "kept"
         assert killed_in(graphs, name, folder, sweep, threads=1) == -signal.SIGKILL, sweep
-        for _ in range(2):
+        for _ in range(few(1, 2)):
             found = call(graphs, name, checkpoint=folder, checkpoint_every=1, resume=True, threads=1)
             check_same(found, expected, True)
             resumed.append(found.summary["stats"]["kept"]["resumed"])
@@ -134,25 +133,24 @@ def test_killed_in_every_sweep(graphs, tmp_path, name):
     assert any(resumed), "it went on from somewhere"
 
 
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.longer
 @pytest.mark.parametrize("name", CALLS)
-def test_goes_on_elsewhere(graphs, tmp_path, name, way):
+def test_goes_on_elsewhere(graphs, tmp_path, name):
     """From one thread to other threads, devices or caps, there and back."""
-    expected, options = call(graphs, name, threads=1), WAYS[way]
-    if "host_memory" in options:
-        with pytest.raises(ResourceError) as refused:
-            call(graphs, name, checkpoint=tmp_path / "unused", host_memory=1)
-        options = {"host_memory": 4 * int(re.search(r"(\d+) bytes are needed", str(refused.value))[1]) // 3}
-    folder = tmp_path / "kept"
-    if not ended_at(graphs, name, folder, 2, threads=1):
-        return
-    ended_at(graphs, name, folder, 3, resume=True, **options)
-    back = call(graphs, name, checkpoint=folder, checkpoint_every=1, resume=True, threads=1)
-    there = call(graphs, name, checkpoint=folder, checkpoint_every=1, resume=True, **options)
-    for found in (back, there):
-        check_same(found, expected, False)
-        assert found.summary["stats"]["kept"]["resumed"]
+    expected = call(graphs, name, threads=1)
+    for way in few([list(WAYS)[list(CALLS).index(name) % len(WAYS)]], WAYS):
+        options, folder = WAYS[way], tmp_path / way
+        if "host_memory" in options:
+            with pytest.raises(ResourceError) as refused:
+                call(graphs, name, checkpoint=tmp_path / "unused", host_memory=1)
+            options = {"host_memory": 4 * int(re.search(r"(\d+) bytes are needed", str(refused.value))[1]) // 3}
+        if not ended_at(graphs, name, folder, 2, threads=1):
+            return
+        ended_at(graphs, name, folder, 3, resume=True, **options)
+        for given in ({"threads": 1}, options):
+            found = call(graphs, name, checkpoint=folder, checkpoint_every=1, resume=True, **given)
+            check_same(found, expected, False)
+            assert found.summary["stats"]["kept"]["resumed"]
 
 
 @pytest.mark.parametrize("name", ["mis", "closeness", "msf", "heat", "wcc, without heads"])
