@@ -99,6 +99,7 @@ def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, An
         "notifies": planned.notifies,
         "batch_pages": planned.device.batch_pages,
         "streams": planned.device.streams if planned.copies else 0,
+        "fewer_streams": planned.device.fewer,
         "pages": {name: table.pages for name, table in tables.items()},
         "read_threads": planned.read_threads,
         "disks": planned.disks,

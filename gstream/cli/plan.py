@@ -75,7 +75,8 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     disks = f"{facts['disks']} disks" if facts["disks"] > 1 else "disk"
     threads = show_things(facts["read_threads"], "thread") + (" each" if facts["disks"] > 1 else "")
     places += [f"{', '.join(read)}-pages read from {disks} ahead of use, by {threads}"] if read else []
-    streams = f" through {facts['streams']} streams" if facts["streams"] else ""
+    fewer = f" ({facts['fewer_streams']})" if facts["fewer_streams"] else ""
+    streams = f" through {show_things(facts['streams'], 'stream')}{fewer}" if facts["streams"] else ""
     ways = " or ".join(facts["directions"]) + (", heads first" if facts["heads"] else "")
     ways += ", at notified vertices alone where few are active" if facts["notifies"] else ""
     lines = [

@@ -76,7 +76,7 @@ DRIVERS: dict[str, Declared] = {
     "For experts": {
         "batch": _option(str, "SIZE", "Pages moved and processed together. Default: 16MiB."),
         "read_threads": _option(str, "N|auto", "Threads that read ahead, for each disk. Default: as measured."),
-        "streams": _option(int, "N", "Streams of a device that copies. Default: up to 32."),
+        "streams": _option(int, "N", "Streams of a device that copies. Default: 32 where memory holds their batches."),
         "cache": _option(str, "auto|lru|pinned|0", "Policy of the page caches.", default="auto"),
         "direction": _option(str, "auto|push|pull", "Fixed direction of all supersteps.", default="auto"),
         "dispatch": _option(

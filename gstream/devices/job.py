@@ -44,7 +44,8 @@ class DevicePlan:
     message: RA of a pull is an array of messages; source_copy: RA of a pull is a copy of all values (chunked WA).
     held_bits: vertices may be held back. chunk: vertices of WA at once.
     reach: vertices of RA that one batch of a streamed RA may span.
-    by_degree: the first vertices have the most edges. cache_pages: topology name -> slots of the page cache.
+    by_degree: the first vertices have the most edges. fewer: why it has fewer streams than the default.
+    cache_pages: topology name -> slots of the page cache.
     micro: lanes that share a record (RunOptions.micro). held: bytes by name of all that is planned for its memory;
     spare_bytes: what is left of it. senders, receivers: vertices from these on have no out-edges, and no in-edges, as
     far as is known.
@@ -62,6 +63,7 @@ class DevicePlan:
     held_bits: bool = False
     by_degree: bool = False
     streams: int = 1
+    fewer: str = ""
     batch_pages: int = 1
     cache_pages: dict[str, int] = field(default_factory=dict)
     policy: str | None = None

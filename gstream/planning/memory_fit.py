@@ -19,9 +19,11 @@ from gstream.paging.gpu_parts import PART_BYTES
 from gstream.paging.page_table import PageTable, page_table
 from pagestore.errors import UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
+from pagestore.sizes import show_bytes
 
-IN_FLIGHT_BYTES = 256 << 20  # a link is kept busy by a few hundred MiB of batches; more streams than that add nothing
 DEFAULT_STREAMS = 32  # throughput rises up to 32, the concurrent-kernel limit (thesis 3.2)
+BUFFERS_SHARE = 8  # their buffers may take one part in so many of a device's memory: more of it is worth more as cache
+IN_FLIGHT_BYTES = 256 << 20  # of batches: with fewer streams, a link is kept busy by so many
 FEW_STREAMS = 4  # batches get smaller before streams get fewer than these
 CLAIM_BYTES = 4 << 10  # of launches, in all
 
@@ -263,7 +265,8 @@ def _fit(code: Any, graph: Graph, layout: Layout, ring: Ring, room: int, most: i
     fixed = fixed_bytes(code, layout, graph, ring.copies)
     a_vertex, unit = vertex_bytes(code, layout, graph, ring.copies), chunk_unit(code)
     smallest = graph.vertices if layout.resident else min(BLOCK, graph.vertices)  # `start` works by blocks
-    for streams, batch_pages in _rings(ring):
+    a_stream = _ring_bytes(code, graph, layout, ring, 1, ring.batch_pages)
+    for streams, batch_pages in _rings(ring, a_stream, room):
         buffers = _ring_bytes(code, graph, layout, ring, streams, batch_pages)
         left = room - sum(fixed.values()) - buffers
         chunk = graph.vertices if left >= graph.vertices * a_vertex else left // a_vertex // unit * unit
@@ -277,11 +280,12 @@ def _fit(code: Any, graph: Graph, layout: Layout, ring: Ring, room: int, most: i
     return room - left + smallest * a_vertex
 
 
-def _rings(ring: Ring) -> list[tuple[int, int]]:
-    """(streams, batch_pages) to try, largest first."""
+def _rings(ring: Ring, a_stream: int, room: int) -> list[tuple[int, int]]:
+    """(streams, batch_pages) to try, largest first. a_stream: bytes of the buffers of one stream."""
     if ring.streams == 0:
         return [(0, 0)]
-    streams, pages = ring.streams or busy_streams(ring.page_bytes * ring.batch_pages), ring.batch_pages
+    pages = ring.batch_pages
+    streams = ring.streams or default_streams(a_stream, ring.page_bytes * pages, room)
     tried = [(streams, pages)]
     fewer = streams if ring.streams else min(streams, FEW_STREAMS)
     while pages > 1:
@@ -291,6 +295,23 @@ def _rings(ring: Ring) -> list[tuple[int, int]]:
         fewer //= 2
         tried.append((fewer, 1))
     return tried
+
+
+def default_streams(a_stream: int, batch_bytes: int, room: int) -> int:
+    """32 where the memory of a device holds their buffers, else what keeps its link busy. a_stream: bytes of one's."""
+    if DEFAULT_STREAMS * a_stream <= room // BUFFERS_SHARE:
+        return DEFAULT_STREAMS
+    return busy_streams(batch_bytes)
+
+
+def why_fewer(streams: int, asked: int | None, batch_bytes: int) -> str:
+    """Why a plan has fewer streams than 32; "" where it has 32, or where so many were asked for."""
+    if asked is not None or streams >= DEFAULT_STREAMS:
+        return ""
+    if streams == busy_streams(batch_bytes):
+        buffers = show_bytes(DEFAULT_STREAMS * batch_bytes)
+        return f"buffers of {DEFAULT_STREAMS} would take {buffers}, over 1/{BUFFERS_SHARE} of the device's memory"
+    return "memory holds no more buffers"
 
 
 def busy_streams(batch_bytes: int) -> int:

@@ -25,9 +25,9 @@ from gstream.planning.memory_fit import (
     Layout,
     Ring,
     TooLittleError,
-    busy_streams,
     chunk_unit,
     copies_source,
+    default_streams,
     fit_devices,
     fixed_bytes,
     holds_back,
@@ -35,6 +35,7 @@ from gstream.planning.memory_fit import (
     takes_message,
     topologies,
     vertex_bytes,
+    why_fewer,
     work_list_bytes,
 )
 from gstream.planning.page_sources import bytes_of_pages, bytes_to_tell, plan_sources
@@ -311,6 +312,7 @@ def _device_plan(memory: Memory, fit: DeviceFit, cached: dict[str, int]) -> Devi
         source_copy=copies_source(code, fit.layout), chunk=fit.chunk, reach=memory.reach, heads=fit.layout.heads,
         open_bits=code.has_done, held_bits=holds_back(code, fit.layout, graph),
         by_degree=graph.by_degree, streams=max(1, fit.streams),
+        fewer=why_fewer(fit.streams, options.streams, memory.page_bytes * fit.batch_pages) if fit.streams else "",
         batch_pages=fit.batch_pages or memory.batch_pages,
         cache_pages=cached, policy=options.cache_policy, micro=options.micro,
         senders=graph.reached("out"), receivers=graph.reached("in"),
@@ -333,7 +335,8 @@ def make_sweep_plan(
     capacity = max(0, (1 << 62 if room is None else room) - lists)
     most = min(min(table.stretch for table in tables.values()), max(table.pages for table in tables.values()))
     batch = max(1, min(options.batch_on(partition.devices) // page, most, capacity // (4 * page)))
-    streams = max(1, min(options.streams or busy_streams(page * batch), capacity // (2 * page * batch)))
+    asked = options.streams or default_streams(page * batch, page * batch, capacity)
+    streams = max(1, min(asked, capacity // (2 * page * batch)))
     spare = max(0, capacity - streams * batch * page) if options.cache_policy else 0
     cached = slots_of(tables, known or {}, spare, partition, number, weights)
     return DevicePlan(

@@ -18,7 +18,7 @@ from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions
 from gstream.paging.ownership import HEAVY, Partition, cut_batches, slices, stretch_pages
 from gstream.paging.page_cache import PageCache
-from gstream.planning.memory_fit import busy_streams
+from gstream.planning.memory_fit import busy_streams, default_streams, why_fewer
 from gstream.programs.pagerank import PageRank
 
 
@@ -90,6 +90,21 @@ def test_streams_and_batches_are_what_was_asked_for_or_what_keeps_a_link_busy(tm
         for room, found in ((31, (8, 4)), (30, (8, 2)), (14, (8, 1)), (6, (4, 1)), (2, (2, 1)), (0, (1, 1))):
             assert sizes(1, **asked, device_memory=least + room * 4096) == found
     assert [busy_streams(mib << 20) for mib in (1, 16, 64, 1024)] == [32, 16, 4, 2]
+
+
+def test_there_are_32_streams_where_memory_holds_their_batches(tmp_path):
+    batch = 16 << 20
+    rooms = {80 << 30: 32, 32 * 8 * batch: 32, 32 * 8 * batch - 1: 16, 2 << 30: 16}
+    assert {room: default_streams(batch, batch, room) for room in rooms} == rooms
+    assert why_fewer(32, None, batch) == "" and why_fewer(4, 4, batch) == ""
+    assert why_fewer(16, None, batch) == "buffers of 32 would take 512 MiB, over 1/8 of the device's memory"
+    assert why_fewer(3, None, batch) == "memory holds no more buffers"
+    source, target = np.random.default_rng(1).integers(0, 4000, (2, 60_000))
+    with make_store(tmp_path, source, target) as store, Engine(store, RunOptions(devices=["fake:1:1"])) as engine:
+        assert (engine.plan(PageRank()).device.streams, engine.plan(PageRank()).device.fewer) == (32, "")
+
+
+def test_batches_are_larger_for_more_devices():
     assert [RunOptions().batch_on(devices) >> 20 for devices in (1, 2, 3, 4, 8)] == [16, 16, 16, 32, 64]
     assert RunOptions(batch_bytes=1 << 20).batch_on(8) == 1 << 20
 
