@@ -25,7 +25,9 @@ from bench.ours import Account
 STORE = "weighted"
 REPEATS = 3
 ITERATIONS, DISK_ITERATIONS = 10, 5  # of the paper's in-memory and disk runs
-SIDES = {"cores": "host", "GPU": "", "both": "host,"}  # what comes before the GPU's name
+STREAMED, BESIDE = ", streamed", "host,"
+SIDES = ("cores", "GPU", "both", f"GPU{STREAMED}", f"both{STREAMED}")
+BETTER = "the better of the two alone"
 DISK_SHARE = 4  # pages that host memory holds of a store that is read from disk: one in so many
 CHECKED = "whole numbers equal the cores', others within 1e-5 relative"
 PAPER_EDGES_A_SECOND = 4.4  # million, the most: edges of its graphs (Table 1) over seconds of Table 4
@@ -58,12 +60,22 @@ def _labels(session: ours.Session, source: int) -> Any:
 TRAVERSALS: dict[str, Call] = {"SSSP": APPLICATIONS["SSSP"], "label propagation": _labels}
 
 
-def sides(setup: Setup) -> dict[str, list[str]]:
-    """Devices by side; without a GPU the cores are the only one."""
+def sides(setup: Setup) -> dict[str, dict[str, Any]]:
+    """Options by side; without a GPU the cores are the only one. Where the GPU holds all pages, the cores have nothing
+    to add, so both sides are there with pages streamed, too."""
     if setup.devices.kind != "cuda":
-        return {"cores": [setup.devices.one[0]]}
+        return {"cores": {"devices": setup.devices.one}}
     gpu = setup.devices.one[0]
-    return {"cores": ["host"], "GPU": [gpu], "both": [f"{SIDES['both']}{gpu}"]}
+    found: dict[str, dict[str, Any]] = {"cores": {"devices": ["host"]}}
+    for place, options in (("", {}), (STREAMED, {"cache": "0"})):
+        found[f"GPU{place}"] = {"devices": [gpu], **options}
+        found[f"both{place}"] = {"devices": [f"{BESIDE}{gpu}"], **options}
+    return found
+
+
+def rivals(side: str) -> tuple[str, str] | None:
+    """The two sides alone that a side of both stands against."""
+    return ("cores", side.replace("both", "GPU")) if side.startswith("both") else None
 
 
 def check_alike(found: Any, expected: np.ndarray, what: str) -> None:
@@ -78,24 +90,22 @@ def check_alike(found: Any, expected: np.ndarray, what: str) -> None:
 
 
 def table_2(setup: Setup) -> Iterator[Figure]:
-    """Whole runs of six applications, pages in memory, by cores, GPU and both."""
+    """Whole runs of six applications by cores, GPU and both: pages in the memory of each, and streamed to the GPU."""
     store = setup.store(STORE)
     source = store.sources(1)[0]
-    alone: dict[str, float] = {}
+    times: dict[tuple[str, str], float] = {}
     answers: dict[str, np.ndarray] = {}
-    for side, devices in sides(setup).items():
-        with ours.opened(store.path, devices=devices) as session:
+    for side, options in sides(setup).items():
+        with ours.opened(store.path, **options) as session:
             for name, call in APPLICATIONS.items():
                 found, samples = repeated(session, call, source)
                 values = answers.setdefault(name, ours.in_store_order(found))
                 check_alike(found, values, f"{name}, {side}")
                 row = Figure(f"Table 2: {name}, {side}", store.name, samples.least, "s", spread=samples.spread(),
                              checked=CHECKED)  # fmt: skip
-                if side == "both":
-                    yield row.versus("the better of the two alone", alone[name])
-                else:
-                    yield row
-                alone[name] = min(alone.get(name, samples.least), samples.least)
+                others = rivals(side)
+                yield row.versus(BETTER, min(times[other, name] for other in others)) if others else row
+                times[side, name] = samples.least
 
 
 def repeated(session: ours.Session, call: Call, source: int) -> tuple[Any, Samples]:
@@ -108,8 +118,9 @@ def repeated(session: ours.Session, call: Call, source: int) -> tuple[Any, Sampl
 
 
 def disk_options(store: Store) -> dict[str, Any]:
-    """A memory cap that holds the vertices and a part of the pages, so that the others come from disk each time."""
-    return {"host_memory": 64 * store.vertices + 8 * store.a_page + store.page_bytes // DISK_SHARE}
+    """A memory cap that holds the vertices and a part of the pages, so that the others come from disk each time; a GPU
+    keeps none."""
+    return {"cache": "0", "host_memory": 64 * store.vertices + 8 * store.a_page + store.page_bytes // DISK_SHARE}
 
 
 def table_3(setup: Setup) -> Iterator[Figure]:
@@ -117,9 +128,11 @@ def table_3(setup: Setup) -> Iterator[Figure]:
     store = setup.store(STORE)
     answers: dict[str, np.ndarray] = {}
     for side, devices in sides(setup).items():
+        if side.endswith(STREAMED):
+            continue
         memory: dict[str, float] = {}
         for place, options in (("in memory", {}), ("from disk", disk_options(store))):
-            with ours.opened(store.path, devices=devices, **options) as session:
+            with ours.opened(store.path, **devices, **options) as session:
                 for name, call in OF_DISK.items():
                     found, samples = repeated(session, call, 0)
                     values = answers.setdefault(name, ours.in_store_order(found))
@@ -204,12 +217,13 @@ def figure_11(setup: Setup) -> Iterator[Figure]:
     store = setup.store(STORE)
     source = store.sources(1)[0]
     for name, call in TRAVERSALS.items():
-        alone: list[float] = []
-        for side, devices in sides(setup).items():
-            with ours.opened(store.path, devices=devices) as session:
+        loops: dict[str, float] = {}
+        for side, options in sides(setup).items():
+            with ours.opened(store.path, **options) as session:
                 loop = yield from superstep_curve("garaph-11", "Figure 11", store, name, side, session, call, source)
             row = Figure(f"Figure 11: {name}, {side}", store.name, loop, "s")
-            yield row.versus("the better of the two alone", min(alone)) if side == "both" else row
-            alone.append(loop)
+            others = rivals(side)
+            yield row.versus(BETTER, min(loops[other] for other in others)) if others else row
+            loops[side] = loop
     if setup.devices.kind != "cuda":
         raise SkippedError("the GPU's curve, and that of both, take a GPU (--devices cuda:0)")
