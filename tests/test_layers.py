@@ -19,7 +19,7 @@ PACKAGES = ("gstream", "pagestore", "bench")
 LAYERS = (
     "version", "telemetry", "language", "options", "records", "hostcode", "programs", "paging", "cudacode", "devices",
     "devices.host", "devices.gpu", "reporting", "results", "planning", "engine", "algorithms.support", "algorithms",
-    "reading", "methods", "graph", "interop", "__init__", "cli", "__main__",
+    "reading", "methods", "graph", "interop", "nx", "__init__", "cli", "__main__",
 )  # fmt: skip
 
 

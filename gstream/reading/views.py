@@ -35,6 +35,8 @@ MOST_NETWORKX = 1_000_000  # edges: some 500 bytes each
 class Views(ABC):
     """Methods of Graph that read its store; vertices are the user's IDs. Raises UsageError once it is closed."""
 
+    __networkx_backend__ = "gstream"  # NetworkX's functions take a graph as it is (gstream.nx)
+
     @property
     @abstractmethod
     def store(self) -> Store:

@@ -1,0 +1,1 @@
+"""NetworkX's backend "gstream": its functions, answered by our algorithms where the definitions are the same."""

@@ -1,0 +1,163 @@
+"""Centralities, ranks and counts of triangles, with NetworkX's definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from gstream.nx.declare import function
+from gstream.nx.distances import hops
+from gstream.nx.node_graph import NodeGraph, column
+
+
+def _converged(result: Any, most: int) -> Any:
+    if not result.summary["converged"]:
+        raise nx.PowerIterationFailedConvergence(most)
+    return result
+
+
+def _starts(given: dict[str, Any]) -> bool | str:
+    personal = given["personalization"]
+    if personal is None:
+        return True
+    if not isinstance(personal, Mapping) or not all(node in given["G"] for node in personal):
+        return "personalization is no mapping from nodes"
+    numbers = all(isinstance(value, (int, float)) and value >= 0 for value in personal.values())
+    return (numbers and sum(personal.values()) > 0) or "personalization has no sum above 0"
+
+
+@function(multigraph=True, weight="weight", nstart=None, dangling=None, rule=_starts)
+def pagerank(
+    G: NodeGraph, alpha: float = 0.85, personalization: Any = None, max_iter: int = 100, tol: float = 1e-6,
+    nstart: Any = None, weight: Any = "weight", dangling: Any = None,
+) -> dict[Any, float]:  # fmt: skip
+    given = None
+    if personalization is not None:
+        given = {G.vertex(node): float(value) for node, value in personalization.items()}
+    result = G.graph.pagerank(alpha=alpha, personalization=given, max_iter=max_iter, tol=len(G) * tol, float64=True)
+    return G.by_node(column(_converged(result, max_iter), "pagerank"))
+
+
+def unweighted(given: dict[str, Any]) -> bool | str:
+    """Rule: no edge has the attribute weight, which NetworkX would read though it is no parameter."""
+    graph = given["G"]
+    if isinstance(graph, NodeGraph) or hasattr(graph, "store"):
+        return NodeGraph.of(graph).weight is None or "weights are not read"
+    return all(value in (None, 1) for _, _, value in graph.edges(data="weight")) or "weights are not read"
+
+
+@function(multigraph=True, nstart=None, rule=unweighted)
+def hits(
+    G: NodeGraph, max_iter: int = 100, tol: float = 1e-8, nstart: Any = None, normalized: bool = True
+) -> tuple[dict[Any, float], dict[Any, float]]:
+    result = _converged(G.graph.hits(max_iter=max_iter, tol=tol, normalized=normalized), max_iter)
+    return G.by_node(column(result, "hub")), G.by_node(column(result, "authority"))
+
+
+@function(weight="weight", nstart=None, rule=lambda given: isinstance(given["beta"], (int, float)))
+def katz_centrality(
+    G: NodeGraph, alpha: float = 0.1, beta: float = 1.0, max_iter: int = 1000, tol: float = 1e-6, nstart: Any = None,
+    normalized: bool = True, weight: Any = None,
+) -> dict[Any, float]:  # fmt: skip
+    result = G.graph.katz(alpha=alpha, beta=beta, max_iter=max_iter, tol=len(G) * tol, normalized=normalized)
+    return G.by_node(column(_converged(result, max_iter), "katz"))
+
+
+@function(weight="weight", nstart=None)
+def eigenvector_centrality(
+    G: NodeGraph, max_iter: int = 100, tol: float = 1e-6, nstart: Any = None, weight: Any = None
+) -> dict[Any, float]:
+    result = G.graph.eigenvector(max_iter=max_iter, tol=len(G) * tol)
+    return G.by_node(column(_converged(result, max_iter), "eigenvector"))
+
+
+def _one_undirected(given: dict[str, Any]) -> bool | str:
+    return given["u"] is None or not given["G"].is_directed() or "paths to one node are searched backward"
+
+
+@function(multigraph=True, weight="distance", rule=_one_undirected)
+def closeness_centrality(G: NodeGraph, u: Any = None, distance: Any = None, wf_improved: bool = True) -> Any:
+    if u is None:
+        return G.by_node(column(G.graph.closeness(wf_improved=wf_improved), "closeness"))
+    found = hops(G, G.vertex(u))
+    total, others = int(found[found > 0].sum()), int((found > 0).sum())
+    if not total or len(G) < 2:
+        return 0.0
+    return others / total * (others / (len(G) - 1) if wf_improved else 1.0)
+
+
+@function(multigraph=True, weight="distance", nbunch=None, sources=None)
+def harmonic_centrality(
+    G: NodeGraph, nbunch: Any = None, distance: Any = None, sources: Any = None
+) -> dict[Any, float]:
+    return G.by_node(column(G.graph.harmonic(), "harmonic"))
+
+
+@function(multigraph=True, weight="weight", k=None)
+def betweenness_centrality(
+    G: NodeGraph, k: Any = None, normalized: bool = True, weight: Any = None, endpoints: bool = False, seed: Any = None
+) -> dict[Any, float]:
+    return G.by_node(column(G.graph.betweenness(normalized=normalized, endpoints=endpoints), "betweenness"))
+
+
+def _shares(graph: NodeGraph, direction: str) -> dict[Any, Any]:
+    if len(graph) <= 1:
+        return dict.fromkeys(graph, 1)
+    return graph.by_node(graph.degrees(direction) * (1.0 / (len(graph) - 1.0)))
+
+
+@function(multigraph=True)
+def degree_centrality(G: NodeGraph) -> dict[Any, float]:
+    return _shares(G, "both" if G.is_directed() else "out")
+
+
+@function(directed=True, multigraph=True)
+def in_degree_centrality(G: NodeGraph) -> dict[Any, float]:
+    return _shares(G, "in")
+
+
+@function(directed=True, multigraph=True)
+def out_degree_centrality(G: NodeGraph) -> dict[Any, float]:
+    return _shares(G, "out")
+
+
+def _some(graph: NodeGraph, values: dict[Any, Any], nodes: Any) -> Any:
+    """Of all nodes, of one, or of those in a collection."""
+    if nodes is None:
+        return values
+    if nodes in graph:
+        return values[nodes]
+    return {node: values[node] for node in nodes if node in graph}
+
+
+@function(directed=False)
+def triangles(G: NodeGraph, nodes: Any = None) -> Any:
+    return _some(G, G.by_node(column(G.graph.triangles(), "triangles")), nodes)
+
+
+@function(directed=False, weight="weight")
+def clustering(G: NodeGraph, nodes: Any = None, weight: Any = None) -> Any:
+    found = column(G.graph.lcc(), "lcc").astype(np.float64)
+    return _some(G, G.by_node(value or 0 for value in found.tolist()), nodes)
+
+
+@function(directed=False, weight="weight", nodes=None)
+def average_clustering(G: NodeGraph, nodes: Any = None, weight: Any = None, count_zeros: bool = True) -> float:
+    found = column(G.graph.lcc(), "lcc").astype(np.float64)
+    found = found if count_zeros else found[found > 0]
+    return sum(found.tolist()) / len(found)
+
+
+@function(
+    directed=False,
+    rule=lambda given: nx.number_of_selfloops(given["G"]) == 0 if isinstance(given["G"], nx.Graph) else True,
+)
+def transitivity(G: NodeGraph) -> float:
+    if G.self_loops or G.is_multigraph():
+        raise NotImplementedError("transitivity: simple graphs alone.")
+    degrees = G.degrees("out")
+    closed = 2 * int(column(G.graph.triangles(), "triangles").sum())
+    return closed / int((degrees * (degrees - 1)).sum()) if closed else 0

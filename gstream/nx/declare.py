@@ -1,0 +1,102 @@
+"""How a function of NetworkX is declared, and when it may run here: `can_run` says True, or why not."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from gstream.nx.node_graph import NodeGraph
+
+F = Callable[..., Any]
+Rule = Callable[[dict[str, Any]], bool | str]
+FUNCTIONS: dict[str, Function] = {}  # by NetworkX's names, of the modules that were imported
+
+
+@dataclass(frozen=True)
+class Function:
+    """call: given a NodeGraph first. directed: True or False where it takes one kind alone. multigraph: parallel edges
+    change nothing. ours: it chooses among equally short paths otherwise than NetworkX, so only a graph of gstream's own
+    has its answer. weight: the parameter that names the weights; reads: whether they are read, at least 0.
+    rule: what else it asks of its arguments."""
+
+    name: str
+    call: F
+    signature: inspect.Signature
+    directed: bool | None
+    multigraph: bool
+    ours: bool
+    weight: str | None
+    reads: bool
+    fixed: dict[str, Any]
+    rule: Rule | None
+
+    def can_run(self, args: Any, kwargs: Any) -> bool | str:
+        """True, or why NetworkX has to do it."""
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            return str(error)
+        bound.apply_defaults()
+        given = bound.arguments
+        graph = next(iter(given.values()))
+        converted = not isinstance(graph, NodeGraph) and getattr(graph, "__networkx_backend__", "") != "gstream"
+        if self.ours and converted:
+            return "NetworkX chooses among equally short paths by the order of its adjacencies"
+        if self.directed is not None and graph.is_directed() != self.directed:
+            return f"only {'directed' if self.directed else 'undirected'} graphs"
+        if not self.multigraph and graph.is_multigraph():
+            return "no multigraphs"
+        if not len(graph):
+            return "the graph has no nodes"
+        for name, value in self.fixed.items():
+            if given[name] is not value and given[name] != value:
+                return f"{name}={given[name]!r} is NetworkX's"
+        reason = self._weights(graph, given)
+        return reason or (self.rule(given) if self.rule else True)
+
+    def _weights(self, graph: Any, given: dict[str, Any]) -> str:
+        attribute = given[self.weight] if self.weight else None
+        if attribute is None:
+            return ""
+        if not isinstance(attribute, str):
+            return f"{self.weight} is no name of an edge attribute"
+        if isinstance(graph, NodeGraph) or hasattr(graph, "store"):
+            weighted = NodeGraph.of(graph).weight == attribute
+            return "weights are not read" if weighted and not self.reads else ""
+        values = [value for _, _, value in graph.edges(data=attribute) if value is not None]
+        if not values:
+            return ""
+        if not self.reads:
+            return "" if all(value == 1 for value in values) else "weights are not read"
+        numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+        return "" if numbers and min(values) >= 0 else "weights are numbers of at least 0"
+
+
+def function(
+    *, directed: bool | None = None, multigraph: bool = False, ours: bool = False, weight: str | None = None,
+    reads: bool = False, rule: Rule | None = None, name: str | None = None, **fixed: Any,
+) -> Callable[[F], F]:  # fmt: skip
+    """Declare a function of NetworkX; fixed: parameters that must have these values. See Function."""
+
+    def declared(call: F) -> F:
+        @wraps(call)
+        def called(G: Any, *args: Any, **kwargs: Any) -> Any:
+            return call(NodeGraph.of(G), *args, **kwargs)
+
+        named = name or call.__name__
+        FUNCTIONS[named] = Function(
+            named, called, inspect.signature(call), directed, multigraph, ours, weight, reads, fixed, rule
+        )
+        return called
+
+    return declared
+
+
+def refused_here(checked: Function, args: Any, kwargs: Any) -> None:
+    """Raise NotImplementedError where a graph of our own is given what only NetworkX does."""
+    reason = checked.can_run(args, kwargs)
+    if reason is not True:
+        raise NotImplementedError(f"{checked.name}: {reason}. Graph.to_networkx() makes a graph of NetworkX.")

@@ -1,0 +1,35 @@
+"""What NetworkX asks when it is imported: this file imports nothing, and `gstream` itself loads nothing."""
+
+from __future__ import annotations
+
+NAMES = (
+    "all_pairs_bellman_ford_path_length", "all_pairs_dijkstra_path_length", "all_pairs_shortest_path",
+    "all_pairs_shortest_path_length", "average_clustering", "average_shortest_path_length",
+    "bellman_ford_path_length", "betweenness_centrality", "bfs_edges", "bfs_layers", "bfs_predecessors",
+    "bfs_successors", "bfs_tree", "bidirectional_dijkstra", "bidirectional_shortest_path", "center",
+    "closeness_centrality", "clustering", "connected_components", "core_number", "dag_longest_path_length",
+    "degree_centrality", "descendants", "descendants_at_distance", "diameter", "dijkstra_path",
+    "dijkstra_path_length", "eccentricity", "ego_graph", "eigenvector_centrality", "global_efficiency",
+    "harmonic_centrality", "has_path", "hits", "in_degree_centrality", "is_arborescence", "is_branching",
+    "is_connected", "is_directed_acyclic_graph", "is_empty", "is_forest", "is_isolate", "is_k_regular", "is_regular",
+    "is_strongly_connected", "is_tree", "is_weakly_connected", "isolates", "k_core", "k_crust", "k_shell", "k_truss",
+    "katz_centrality", "multi_source_dijkstra_path_length", "node_connected_component", "number_connected_components",
+    "number_of_isolates", "number_of_selfloops", "number_strongly_connected_components",
+    "number_weakly_connected_components", "out_degree_centrality", "overall_reciprocity", "pagerank", "periphery",
+    "radius", "reciprocity", "shortest_path", "shortest_path_length", "single_source_bellman_ford_path_length",
+    "single_source_dijkstra_path_length", "single_source_shortest_path", "single_source_shortest_path_length",
+    "single_target_shortest_path_length", "strongly_connected_components", "topological_generations", "transitivity",
+    "triangles", "weakly_connected_components", "wiener_index",
+)  # fmt: skip
+
+
+def get_info() -> dict[str, object]:
+    """Facts for NetworkX's documentation and dispatch, as `networkx.backend_info` has it."""
+    return {
+        "backend_name": "gstream",
+        "project": "gstream",
+        "package": "gstream",
+        "short_summary": "Graphs bigger than memory, on cores and GPUs",
+        "default_config": {},
+        "functions": {name: {} for name in NAMES},
+    }

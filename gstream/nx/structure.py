@@ -1,0 +1,139 @@
+"""Degrees, cores, trusses and parts of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from gstream.nx.declare import function
+from gstream.nx.node_graph import NodeGraph, column
+
+
+@function(multigraph=True)
+def is_isolate(G: NodeGraph, n: Any) -> bool:
+    vertex = G.vertex(n, nx.NetworkXError, "Node {} is not in the graph.")
+    return G.graph.degree(vertex) == 0
+
+
+@function(multigraph=True)
+def isolates(G: NodeGraph) -> Iterator[Any]:
+    return iter(G.nodes_of(np.flatnonzero(G.degrees("both" if G.is_directed() else "out") == 0)))
+
+
+@function(multigraph=True)
+def number_of_isolates(G: NodeGraph) -> int:
+    return int((G.degrees("both" if G.is_directed() else "out") == 0).sum())
+
+
+@function(multigraph=True)
+def number_of_selfloops(G: NodeGraph) -> int:
+    return G.self_loops
+
+
+@function(multigraph=True)
+def is_empty(G: NodeGraph) -> bool:
+    return G.number_of_edges() == 0
+
+
+@function(multigraph=True)
+def is_regular(G: NodeGraph) -> bool:
+    names = ("out", "in") if G.is_directed() else ("out",)
+    return all(len(np.unique(G.degrees(name))) == 1 for name in names)
+
+
+@function(directed=False, multigraph=True)
+def is_k_regular(G: NodeGraph, k: int) -> bool:
+    return bool((G.degrees("out") == k).all())
+
+
+def _cores(graph: NodeGraph) -> np.ndarray:
+    """int64[n]: core numbers. Raises NetworkXNotImplemented for self-loops, as NetworkX."""
+    if graph.self_loops:
+        raise nx.NetworkXNotImplemented(
+            "Input graph has self loops which is not permitted; Consider using "
+            "G.remove_edges_from(nx.selfloop_edges(G))."
+        )
+    return column(graph.graph.kcore(), "core")
+
+
+@function()
+def core_number(G: NodeGraph) -> dict[Any, int]:
+    return G.by_node(_cores(G))
+
+
+def _induced(graph: NodeGraph, rows: np.ndarray) -> nx.Graph:
+    """The subgraph of some rows' nodes, in NetworkX."""
+    nodes = graph.nodes_of(rows)
+    made = nx.DiGraph() if graph.is_directed() else nx.Graph()
+    made.add_nodes_from(nodes)
+    if nodes:
+        table = graph.graph.subgraph(nodes=[graph.vertex(node) for node in nodes]).to_arrow()
+        for row in zip(*(part.to_pylist() for part in table.columns), strict=True):
+            made.add_edge(graph.node(row[0]), graph.node(row[1]), **dict(zip(["weight"], row[2:], strict=False)))
+    return made
+
+
+@function(ours=True, core_number=None)
+def k_core(G: NodeGraph, k: int | None = None, core_number: Any = None) -> nx.Graph:
+    found = _cores(G)
+    return _induced(G, np.flatnonzero(found >= (found.max() if k is None else k)))
+
+
+@function(ours=True, core_number=None)
+def k_shell(G: NodeGraph, k: int | None = None, core_number: Any = None) -> nx.Graph:
+    found = _cores(G)
+    return _induced(G, np.flatnonzero(found == (found.max() if k is None else k)))
+
+
+@function(ours=True, core_number=None)
+def k_crust(G: NodeGraph, k: int | None = None, core_number: Any = None) -> nx.Graph:
+    found = _cores(G)
+    return _induced(G, np.flatnonzero(found <= (found.max() - 1 if k is None else k)))
+
+
+@function(ours=True, directed=False)
+def k_truss(G: NodeGraph, k: int) -> nx.Graph:
+    if G.self_loops:
+        raise nx.NetworkXNotImplemented("Input graph has self loops which is not permitted")
+    made = nx.Graph()
+    table = G.graph.ktruss(k=k).to_arrow()
+    made.add_edges_from(
+        (G.node(u), G.node(v)) for u, v, *_ in zip(*(c.to_pylist() for c in table.columns), strict=True)
+    )
+    return made
+
+
+@function(ours=True, rule=lambda given: given["distance"] is None)
+def ego_graph(
+    G: NodeGraph, n: Any, radius: float = 1, center: bool = True, undirected: bool = False, distance: Any = None
+) -> nx.Graph:
+    vertex = G.vertex(n)
+    reach = column(G.graph.khop(source=vertex, radius=int(radius), undirected=undirected and G.is_directed()))
+    rows = np.flatnonzero(reach >= 0 if center else reach > 0)
+    return _induced(G, rows)
+
+
+@function(directed=True, nodes=None)
+def reciprocity(G: NodeGraph, nodes: Any = None) -> float:
+    return _reciprocity(G)
+
+
+@function(directed=True)
+def overall_reciprocity(G: NodeGraph) -> float:
+    return _reciprocity(G)
+
+
+def _reciprocity(graph: NodeGraph) -> float:
+    """Share of edges whose opposite is there; self-loops are their own."""
+    edges = graph.number_of_edges()
+    if not edges:
+        raise nx.NetworkXError("Not defined for empty graphs")
+    store, batches = graph.graph.store, graph.graph.edges(weights=False)
+    keys = [np.stack([store.lookup(c.to_pylist(), "vertex") for c in b.columns]) for b in batches]
+    source, target = np.concatenate(keys, axis=1).astype(np.uint64)
+    there, back = source * np.uint64(len(graph)) + target, target * np.uint64(len(graph)) + source
+    single = edges - int(np.isin(there, back).sum())
+    return (edges - single) / edges

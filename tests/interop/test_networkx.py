@@ -1,0 +1,230 @@
+"""NetworkX's backend: answers as NetworkX's own, what is refused, dispatch by itself, and NetworkX's own suite."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+
+import gstream
+from gstream.nx.backend import FEWEST, backend
+from gstream.nx.declare import FUNCTIONS
+from gstream.nx.info import NAMES
+from gstream.nx.node_graph import NodeGraph
+
+ROOT = Path(__file__).resolve().parents[2]
+VALUES = {"source": 0, "target": 9, "n": 3, "k": 3, "distance": 2, "sources": [0, 3]}
+TREES = {"bfs_edges", "bfs_predecessors", "bfs_successors", "bfs_tree"}  # of equally short paths another may be taken
+PATHS = {"single_source_shortest_path", "all_pairs_shortest_path", "bidirectional_dijkstra"}
+SUITES = {  # of NetworkX, in `make test`; test-all has all of it
+    "components": 30, "link_analysis": 8, "traversal": 20, "isolate": 3,
+}  # fmt: skip
+
+
+def graphs() -> dict[str, nx.Graph]:
+    """Of both kinds, with names, self-loops, parallel edges, isolated nodes and weights."""
+    karate = nx.karate_club_graph()
+    weighed = nx.gnp_random_graph(30, 0.2, seed=3, directed=True)
+    for number, (u, v) in enumerate(weighed.edges):
+        weighed.edges[u, v]["weight"] = 1 + number % 7
+    loops = nx.Graph(nx.gnp_random_graph(25, 0.1, seed=4))
+    loops.add_edges_from([(3, 3), (4, 4)])
+    named = nx.relabel_nodes(nx.gnp_random_graph(20, 0.2, seed=5), lambda n: n if n in VALUES.values() else n + 0.5)
+    return {
+        "karate": nx.Graph(karate.edges), "weighed": weighed, "loops": loops, "named": named,
+        "strong": nx.DiGraph(nx.cycle_graph(15, nx.DiGraph).edges), "dag": nx.DiGraph([(0, 3), (3, 9), (0, 9), (9, 5)]),
+        "tree": nx.balanced_tree(2, 3), "parallel": nx.MultiGraph([(0, 3), (0, 3), (3, 9), (9, 9), (2, 3)]),
+    }  # fmt: skip
+
+
+def plain(found: Any) -> Any:
+    """An answer that can be compared."""
+    if isinstance(found, nx.Graph):
+        return (found.is_directed(), set(found), {frozenset(e) if not found.is_directed() else e for e in found.edges})
+    if isinstance(found, dict | int | float | tuple | list | set):
+        return found
+    return list(found)
+
+
+def close(one: Any, other: Any) -> bool:
+    """Equal, floats within 1e-6; lists of nodes in any order."""
+    if isinstance(one, float) or isinstance(other, float):
+        return one == pytest.approx(other, rel=1e-5, abs=1e-6)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(close(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and len(one) == len(other) and all(isinstance(x, set) for x in one):
+        return sorted(map(sorted_nodes, one)) == sorted(map(sorted_nodes, other))
+    if (
+        isinstance(one, list | tuple)
+        and len(one) == len(other)
+        and any(isinstance(x, list | dict | tuple) for x in one)
+    ):
+        return all(close(x, y) for x, y in zip(one, other, strict=True))
+    if isinstance(one, list):
+        return sorted_nodes(one) == sorted_nodes(other)
+    return one == other
+
+
+def sorted_nodes(nodes: Any) -> list[str]:
+    return sorted(map(repr, nodes))
+
+
+def called(call: Any, graph: Any, signature: inspect.Signature) -> Any:
+    """The answer, or the kind of error, to the arguments that VALUES has for parameters without a default."""
+    needed = [one for one in list(signature.parameters.values())[1:] if one.default is one.empty]
+    try:
+        return plain(call(graph, *[VALUES[one.name] for one in needed]))
+    except NotImplementedError:
+        return NotImplementedError
+    except nx.NetworkXException as error:
+        return type(error)
+    except KeyError:
+        return KeyError
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+@pytest.mark.parametrize("kind", list(graphs()))
+@pytest.mark.covering(1)
+def test_answers_are_networkx_s(kind: str, name: str) -> None:
+    graph, known = graphs()[kind], FUNCTIONS[name]
+    attribute = "weight" if known.reads else None
+    ours = backend.convert_from_nx(graph, edge_attrs={attribute: 1} if attribute else None)
+    found = called(getattr(backend, name), ours, known.signature)
+    if found is NotImplementedError:
+        needed = {one: VALUES.get(one) for one in list(known.signature.parameters)[1:] if one in VALUES}
+        assert known.can_run((graph,), needed) is not True or name in ("shortest_path", "transitivity")
+        return
+    if name == "hits" and kind in ("strong", "tree"):  # several vectors have the largest singular value
+        return
+    if not known.reads:
+        nx.set_edge_attributes(graph, 1, "weight")
+    wanted = called(getattr(nx, name).orig_func, graph, known.signature)
+    if name in TREES and not isinstance(wanted, type):  # see below
+        return
+    if name in PATHS:
+        found, wanted = (lengths_of(one) for one in (found, wanted))
+    if name == "bidirectional_shortest_path" and isinstance(wanted, list):
+        assert nx.is_path(graph, found) and len(found) == len(wanted)
+        return
+    if name == "dijkstra_path" and isinstance(wanted, list):
+        assert nx.is_path(graph, found) and weight_of(graph, found) == weight_of(graph, wanted)
+        return
+    assert close(found, wanted), (found, wanted)
+
+
+def weight_of(graph: nx.Graph, path: list[Any]) -> float:
+    """Of the lightest of parallel edges; 1 where none is given."""
+    steps = [graph.get_edge_data(u, v) for u, v in nx.utils.pairwise(path)]
+    return sum(
+        min(one.get("weight", 1) for one in (step.values() if graph.is_multigraph() else [step])) for step in steps
+    )
+
+
+def lengths_of(found: Any) -> Any:
+    """Paths as their lengths."""
+    if isinstance(found, dict):
+        return {node: len(path) for node, path in found.items()}
+    if isinstance(found, list):
+        return [(node, lengths_of(paths)) for node, paths in found]
+    return found[0] if isinstance(found, tuple) else found
+
+
+@pytest.mark.parametrize("name", sorted(TREES))
+def test_a_tree_of_a_search_is_of_shortest_paths(name: str) -> None:
+    graph = nx.gnp_random_graph(40, 0.1, seed=7)
+    found = getattr(backend, name)(backend.convert_from_nx(graph), 0)
+    if name == "bfs_predecessors":
+        found = [(before, node) for node, before in found]
+    if name == "bfs_successors":
+        found = [(before, node) for before, nodes in found for node in nodes]
+    edges = list(found.edges) if name == "bfs_tree" else list(found)
+    wanted = nx.single_source_shortest_path_length.orig_func(graph, 0)
+    assert {v for _, v in edges} == set(wanted) - {0} and all(graph.has_edge(u, v) for u, v in edges)
+    assert all(wanted[v] == wanted[u] + 1 for u, v in edges)
+
+
+def test_a_store_s_graph_is_a_graph_of_networkx_s_functions(tmp_path: Path) -> None:
+    edges = {"source": ["b", "b", "é", "a"], "target": ["é", "a", "b", "c"]}
+    graph = gstream.from_edges(*edges.values())
+    mirror = nx.DiGraph(list(zip(*edges.values(), strict=True)))
+    assert nx.pagerank(graph) == pytest.approx(nx.pagerank(mirror), abs=1e-6)
+    assert sorted(nx.bfs_edges(graph, "b")) == sorted(nx.bfs_edges(mirror, "b"))
+    assert nx.shortest_path(graph, "b", "c") == ["b", "a", "c"]
+    assert nx.has_path(graph, "c", "a") is False
+    with pytest.raises(nx.NodeNotFound, match="Source z is not in G"):
+        nx.single_source_shortest_path_length(graph, "z")
+    assert set(backend.convert_to_nx(NodeGraph.of(graph)).edges) == set(mirror.edges)
+
+
+def test_what_only_networkx_does_is_refused_by_name() -> None:
+    graph = gstream.from_edges([0, 1], [1, 2], [2.0, 3.0])
+    with pytest.raises(NotImplementedError, match="pagerank: weights are not read. Graph.to_networkx"):
+        backend.pagerank(graph)
+    with pytest.raises(NotImplementedError):
+        nx.pagerank(graph)
+    assert nx.pagerank(graph, weight=None)[2] > 0.3
+    with pytest.raises(NotImplementedError, match="connected_components: only undirected graphs"):
+        backend.connected_components(graph)
+
+
+def test_answers_are_plain_numbers() -> None:
+    graph = backend.convert_from_nx(nx.path_graph(4))
+    for found in (backend.pagerank(graph), backend.core_number(graph), backend.closeness_centrality(graph)):
+        assert all(type(value) in (int, float) for value in found.values())
+
+
+def test_dispatch_by_itself_leaves_small_graphs_alone() -> None:
+    small = nx.path_graph(10)
+    assert "edges" in str(backend.should_run("pagerank", (small,), {}))
+    assert backend.should_run("pagerank", (nx.path_graph(FEWEST + 1),), {}) is True
+    assert backend.can_run("pagerank", (small,), {}) is True
+    assert backend.can_run("pagerank", (small,), {"nstart": {0: 1}}) == "nstart={0: 1} is NetworkX's"
+
+
+def test_what_networkx_asks_at_its_import_loads_nothing() -> None:
+    assert list(NAMES) == sorted(FUNCTIONS)
+    code = "import sys, gstream.nx.info; print([m for m in sys.modules if m in ('numpy', 'networkx', 'gstream.graph')])"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def _suite(tmp_path: Path, *folders: str) -> tuple[str, int]:
+    """(the last line of pytest's output, tests that reached the backend) of NetworkX's own suite."""
+    if not any(point.name == "gstream" for point in entry_points(group="networkx.backends")):
+        pytest.skip("gstream is not installed with its entry points")
+    place, here = Path(nx.__file__).parent, Path(__file__).parent
+    counted = tmp_path / "reached"
+    environment = os.environ | {
+        "NETWORKX_TEST_BACKEND": "gstream", "NETWORKX_FALLBACK_TO_NX": "1", "GSTREAM_REACHED": str(counted),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(here), os.environ.get("PYTHONPATH", "")]),
+    }  # fmt: skip
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "reached", "-p", "no:cacheprovider", "-W", "ignore"]
+    given = [str(place / "algorithms" / folder) for folder in folders] or [str(place)]
+    run = subprocess.run(
+        [*command, f"--rootdir={tmp_path}", "-n", "0", *given], cwd=tmp_path, env=environment, capture_output=True,
+        text=True,
+    )  # fmt: skip
+    last = run.stdout.strip().splitlines()[-1] if run.stdout.strip() else run.stderr
+    assert run.returncode == 0, run.stdout[-6000:]
+    return last, int(counted.read_text().split()[1])
+
+
+@pytest.mark.parametrize("folder", sorted(SUITES))
+def test_a_share_of_networkx_s_own_suite(folder: str, tmp_path: Path) -> None:
+    last, reached = _suite(tmp_path, folder)
+    assert reached >= SUITES[folder], last
+
+
+@pytest.mark.long
+def test_all_of_networkx_s_own_suite(tmp_path: Path) -> None:
+    last, reached = _suite(tmp_path)
+    passed = int(re.search(r"(\d+) passed", last)[1])
+    assert passed >= 6_000 and reached >= 1_985, (last, reached)
