@@ -14,10 +14,8 @@ from gstream.nx.node_graph import NodeGraph, column
 NO_SOURCE, NO_NODE = "Source {} is not in G", "Node {} not found in graph"
 
 
-def hops(graph: NodeGraph, source: Any, cutoff: Any = None, backward: bool = False) -> np.ndarray:
-    """int64[n]: edges from a source, or to it, -1 where there is no path (of at most `cutoff` edges)."""
-    if backward and graph.is_directed():
-        raise NotImplementedError("gstream searches along out-edges from one node.")
+def hops(graph: NodeGraph, source: Any, cutoff: Any = None) -> np.ndarray:
+    """int64[n]: edges from a source, -1 where there is no path (of at most `cutoff` edges)."""
     limit = None if cutoff is None or cutoff >= len(graph) else max(int(cutoff), 0)
     return column(graph.graph.bfs(source=source, depth_limit=limit, predecessors=False), "distance")
 
@@ -28,8 +26,7 @@ def lengths(graph: NodeGraph, sources: Any, weight: str | None, cutoff: Any = No
         found = column(graph.graph.bfs(source=sources, predecessors=False), "distance")
         far = np.where(found < 0, np.inf, found.astype(np.float64))
     else:
-        given = {} if cutoff is None else {"cutoff": float(cutoff)}
-        far = column(graph.graph.sssp(source=sources, predecessors=False, float64=True, **given), "distance")
+        far = column(graph.graph.sssp(source=sources, predecessors=False, float64=True, cutoff=cutoff), "distance")
     return far if cutoff is None else np.where(far > cutoff, np.inf, far)
 
 

@@ -165,9 +165,9 @@ class NodeGraph:
         made = getattr(nx, kind)()
         made.add_nodes_from(self)
         for batch in self.graph.edges(weights=self.weight is not None):
-            columns = [column.to_pylist() for column in batch.columns]
-            for row in zip(*columns, strict=True):
-                made.add_edge(self.node(row[0]), self.node(row[1]), **dict(zip([self.weight], row[2:], strict=False)))
+            for source, target, *value in zip(*(one.to_pylist() for one in batch.columns), strict=True):
+                attributes = {self.weight: value[0]} if self.weight is not None else {}
+                made.add_edge(self.node(source), self.node(target), **attributes)
         return made
 
 
