@@ -148,7 +148,7 @@ CLAIMS = (
           ratio("PageRank pull, iteration, S chosen by page")),
     Claim("simd", "Figure 6: ME, S = 1", "UA rises with S, UR falls", value("Figure 6: ME, S = 1")),
     Claim("simd", "Figure 6: ME, S = 32", "the same", value("Figure 6: ME, S = 32")),
-    Claim("simd", "Figure 6 by level: a size a level", "one size a run", 
+    Claim("simd", "Figure 6 by level: a size a level", "one size a run",
           ratio("Figure 6 by level: ME, a size", unit="times the ME of the best single size")),
     Claim("garaph", "Table 2: cores and GPU, pages streamed", "1.04 to 4.19 times the better of the two alone",
           ratio("Table 2: ", "both, streamed")),
