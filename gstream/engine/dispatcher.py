@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices.base import Device, Feeding
+from gstream.devices.base import Call, Device, Feeding
 from gstream.devices.host.beside import BesideDevice, needed_bytes
 from gstream.devices.job import Range, Step
 from gstream.engine.demand import Demand
@@ -117,6 +117,7 @@ class Dispatcher:
         self.joined = False
         self._fixed = run.engine.options.dispatch == "fixed"
         self._told = 0, 0.0  # pages that the cores have taken, seconds they took
+        self._there: Call | None = None  # waits for attributes that are on their way to the next superstep
         self._fed = 0.0  # when the devices had finished theirs
         self._begun = False  # whether the cores have taken part before
         for learnt in cores.learnt.values():
@@ -128,6 +129,8 @@ class Dispatcher:
         """A superstep begins: whether the cores take part. They leave steps that keep sums to the devices."""
         may = len(demand.numbers) > 0 and not step.keep
         self.joined = may and (self._fixed or self._pays(step, demand, in_place))
+        if not self.joined:
+            self._there = None
 
     def _pays(self, step: Step, demand: Demand, in_place: np.ndarray) -> bool:
         source = self._run.sources.by_name[demand.table.name][0]
@@ -179,7 +182,7 @@ class Dispatcher:
         exchange.begin(step)
         exchange.with_cores = False
         slices = next(slices for known, slices in run.slices if known == chunk)
-        there = exchange.hand_out(slices, cores.state, cores.state.needed(step))
+        there, self._there = self._there or exchange.hand_out(slices, cores.state, cores.state.needed(step)), None
         shares = demand.shares(exchange.partition)
         if self._fixed:
             devices, rate = run.plan.page_rates(table, step.direction)
@@ -290,6 +293,14 @@ class Dispatcher:
                 if not device.submit_ahead(batch):
                     return
                 yield
+
+    def hand_ahead(self) -> None:
+        """A superstep is over: what the next one needs goes to the cores while the driver looks at it, where that is
+        the same step, and `apply` has made its messages."""
+        run = self._run
+        if self.joined and run.whole is not None and run.exchange.sent and not run.last:
+            state = self._cores.state
+            self._there = run.exchange.hand_out(run.slices[0][1], state, state.needed(run.whole[0]))
 
     def hand_in(self, slices: list[Range]) -> None:
         """What the cores got to the devices, where they took part."""

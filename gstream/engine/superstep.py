@@ -132,6 +132,8 @@ class Supersteps(RunState):
             host.value, host.next_value = host.next_value, host.value
         for device in self.devices:
             device.state.advance()
+        if self.dispatcher is not None:
+            self.dispatcher.hand_ahead()
 
     def measure(self) -> Frontier:
         """Lines 31 and 32: the frontier, and totals from partials. Devices have nothing queued then but pages ahead."""

@@ -171,18 +171,22 @@ class PeerExchange(Exchange):
 
 def hand_out(peer: Peer, part: Range, cores: VertexState, names: Sequence[str], whole: bool) -> Any:
     """Queue copies of a slice of some arrays, all of which are here, to those of the cores, and of bitmaps if `whole`;
-    the event that comes after them."""
+    the event that comes after them. Where values change in place, what is queued next comes after them, too."""
     state = peer.state
     with peer.gpu, state.span("merges", f"hand out vertices {part[0]} to {part[1]}"):
-        event = peer.gpu.event()
+        before, event = peer.gpu.event(), peer.gpu.event()
+        before.record(state.stream)
+        state.outward.wait_for_event(before)
         for name in names:
             mine, theirs = (state.messages if name == "source" else getattr(state, name)), getattr(cores, name)
             first, last = part[0], min(part[1], state.plan.senders) if name == "source" else part[1]
             if name in BITS:
                 first, last = 0, state.words if whole else 0
             if first < last:
-                state.gpu.queue_read(mine.at(first), theirs[first:last], state.stream)
-        event.record(state.stream)
+                state.gpu.queue_read(mine.at(first), theirs[first:last], state.outward)
+        event.record(state.outward)
+        if state.code.in_place:
+            state.stream.wait_for_event(event)
     return event
 
 

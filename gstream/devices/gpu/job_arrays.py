@@ -43,7 +43,7 @@ class JobArrays(Memory):
         program: Any = type(code.program)
         self.unit: Unit = unit_of(program, shape, self.code.in_place)
         self.kernels = gpu.load(self.unit)
-        self.stream = gpu.stream()
+        self.stream, self.outward = gpu.stream(), gpu.stream()  # the latter: to cores beside GPUs
         self.chunk: Range = (0, min(plan.chunk, vertices))
         self.words = (vertices + 63) // 64
         self.room = max(plan.chunk, min(BLOCK, vertices))  # `start` works by whole blocks
@@ -158,7 +158,7 @@ class JobArrays(Memory):
         """Give memory and stream back; nothing may be queued."""
         self.arrays += self._extra.values()
         super().free()
-        self._extra, self.stream, self._told = {}, None, None
+        self._extra, self.stream, self.outward, self._told = {}, None, None, None
 
     @property
     def context(self) -> bytes:
