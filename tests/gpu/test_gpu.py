@@ -57,6 +57,9 @@ OPTIONS = {
     "two": {"devices": ["cuda:0,0"]},
     "two, some cache": {"devices": ["cuda:0,0"], "device_memory": 1_800_000, "batch_bytes": 1 << 15, "cache": "lru"},
     "two, chunks": {"devices": ["cuda:0,0"], "chunk_vertices": 16384, "batch_bytes": 1 << 15},
+    "cores beside": {"devices": ["host,cuda:0"], "dispatch": "fixed"},
+    "cores beside, streamed": {"devices": ["host,cuda:0"], "dispatch": "fixed", "cache": "0", "batch_bytes": 1 << 15},
+    "cores beside two, chunks": {"devices": ["host,cuda:0,0"], "dispatch": "fixed", "chunk_vertices": 16384},
     "two, few pages, one stream": {"devices": ["cuda:0,0"], "device_memory": 900_000, "streams": 1},
 }
 DEVICES = ["cuda:0", "cuda:0,0"]
