@@ -9,7 +9,9 @@ from gstream.paging.page_source import SourcePlan
 from gstream.paging.page_table import LEAST_GROUPS, PageTable
 from pagestore.errors import CapError
 
-TOLD_SHARE = 16  # of the host memory that is left for pages, the part of those that changes are told over
+# Of the host memory that is left for pages, the part of those that changes are told over; at most, where memory is so
+# small that a few pages are more.
+TOLD_SHARE, MOST_TOLD_SHARE = 16, 4
 
 
 def plan_sources(
@@ -59,15 +61,18 @@ def bytes_to_tell(
 ) -> int:
     """Of `left` bytes of host memory, those for pages that a run can do without, beside those that are used; 0: none.
 
-    All of them where there is room for all; else a share, and less where the others would not fit.
+    As many as the others leave where these fit whole; else a share, and less where the others would not fit.
     """
     if table.name in used:
         return 0
-    whole, hosts = table.whole_bytes(False, counts[1]), counts[1]
-    if whole + sum(other.whole_bytes(weights, hosts) for other in used.values()) <= left:
-        return whole
-    most = min(left // TOLD_SHARE, left - sum(other.least_bytes(weights, *counts) for other in used.values()))
-    return most if most >= table.least_bytes(False, *counts) else 0
+    hosts, least = counts[1], table.least_bytes(False, *counts)
+    rest = left - sum(other.whole_bytes(weights, hosts) for other in used.values())
+    if rest >= 0:
+        most = min(table.whole_bytes(False, hosts), rest)
+    else:
+        others = sum(other.least_bytes(weights, *counts) for other in used.values())
+        most = min(max(left // TOLD_SHARE, least), left // MOST_TOLD_SHARE, left - others)
+    return most if most >= least else 0
 
 
 def bytes_of_pages(
