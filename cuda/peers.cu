@@ -22,13 +22,15 @@ KERNEL __launch_bounds__(THREADS) reset_kernel(Got* got, u64 count) {
     for (u64 k = thread_of_grid(); k < count; k += threads_of_grid()) got[k] = program::no_got();
 }
 
-// got[hubs[k] - first] += sums[starts[k]] + ... + sums[starts[k + 1] - 1], for hubs within [first, last). A warp a hub, in
-// an order that depends on the number of its sums alone. Any launch.
+// got[hubs[k] - first] += sums[starts[k]] + ... + sums[starts[k + 1] - 1], for hubs within [first, last), and whose bit
+// of `told` is set where there are such bits. A warp a hub, in an order that depends on the number of its sums alone. Any
+// launch.
 KERNEL __launch_bounds__(THREADS)
-add_hub_sums_kernel(const u64* hubs, const u64* starts, u64 count, const Got* sums, Got* got, u64 first, u64 last) {
+add_hub_sums_kernel(const u64* hubs, const u64* starts, u64 count, const Got* sums, Got* got, u64 first, u64 last,
+                    const u64* told) {
     for (u64 k = thread_of_grid() >> 5; k < count; k += threads_of_grid() >> 5) {
         const u64 v = hubs[k];
-        if (v < first || v >= last) continue;
+        if (v < first || v >= last || told != nullptr && !is_set(told, v)) continue;
         Got all = 0;
         for (u64 i = starts[k] + lane_of(); i < starts[k + 1]; i += 32) all += sums[i];
         all = team_sum(all, 32);

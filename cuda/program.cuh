@@ -21,6 +21,8 @@ constexpr bool USES_EDGE = false;     // send reads the edge's weight
 constexpr bool PREMADE = false;       // a pull gathers messages made once a vertex, not values
 constexpr bool USES_DEGREE = false;   // degree[] is there
 constexpr bool USES_IN_DEGREE = false;
+constexpr bool READS_ITSELF = true;   // apply reads v.value
+constexpr bool SUMS_ANEW = false;     // totals read what changes though no value does
 constexpr int TOTALS = 0;             // sums over all vertices
 
 struct Context {  // g's fields and the program's parameters, by value to each kernel: constant memory

@@ -157,6 +157,53 @@ apply_kernel(Value* value, u64 value_first, Got* got, u64 got_first, const Degre
     store_totals(partials, first, last, sums);
 }
 
+// The same where what vertices got is that of the superstep before but for those told of a change, and stays: of vertices
+// that were told (next_bits), or that read their own value and changed (active_bits), or of everybody. Blocks without
+// such a vertex are passed over, where totals are theirs already.
+KERNEL __launch_bounds__(VERTEX_THREADS)
+apply_again_kernel(Value* value, const Got* got, const Degree* degree, const Degree* in_degree, const f64* own,
+                   const u64* active_bits, u64* next_bits, f64* partials, Message* const* msgs, u64 msg_count, u64* found,
+                   u64 senders, u64 receivers, u64 everybody, u64 first, u64 last, Context ctx) {
+    __shared__ u32 worth;
+    if (threadIdx.x == 0) worth = everybody != 0 || SUMS_ANEW;
+    __syncthreads();
+    const u64 begin = first + u64(blockIdx.x) * BLOCK, end = min2(begin + BLOCK, last);
+    for (u64 word = begin / 64 + threadIdx.x; word * 64 < end; word += VERTEX_THREADS)
+        if (next_bits[word] != 0 || (READS_ITSELF || TOTALS > 0) && active_bits[word] != 0) worth = 1;
+    __syncthreads();
+    if (worth == 0) return;
+    struct Due {
+        Attributes of;
+        bool due;
+    };
+    const auto half = [](const u64* bits, u64 v) { return reinterpret_cast<const u32*>(bits)[v >> 5] >> (v & 31) & 1; };
+    Sums sums = {};
+    u32 changed = 0;
+    const auto load = [&](u64 v) {
+        const Got sum = v < receivers ? got[v] : program::no_got();
+        const bool due = everybody != 0 || half(next_bits, v) || READS_ITSELF && half(active_bits, v);
+        return Due{{degree_of(degree, v), in_degree_of(in_degree, v), value[v], sum}, due};
+    };
+    for_block(first, last, load, [&](u64 v, bool real, const Due& one) {
+        bool set = false;
+        if (real) {
+            const Attributes& of = one.of;
+            const Value fresh = one.due ? program::apply(i64(v), of.value, of.out, of.into, of.got, own, v, ctx) : of.value;
+            if (one.due) value[v] = fresh;
+            if (one.due && msg_count != 0 && v < senders) {
+                const Message msg = Message(program::send(i64(v), fresh, of.out, Weight(0), ctx));
+                for (u64 k = 0; k < msg_count; k++) msgs[k][v] = msg;
+            }
+            set = program::changed(fresh, of.value);
+            changed += set;
+            program::add_totals(sums, i64(v), fresh, of.value, of.out, of.into, own, v, ctx);
+        }
+        write_bits(next_bits, v, set);
+    });
+    if (msg_count != 0) count_block(found, changed);
+    store_totals(partials, first, last, sums);
+}
+
 // open_bits of [first, last) anew: the vertices that are not done. due: where there is one and it is 0, nothing is.
 KERNEL __launch_bounds__(VERTEX_THREADS)
 reopen_kernel(const u64* due, const Value* value, u64 value_first, u64* open_bits, u64 first, u64 last, Context ctx) {

@@ -22,7 +22,7 @@ import numpy as np
 
 from gstream.cudacode.cuda_printer import PARAMETERS, TOTAL_PARAMETERS, CudaEmitter, cuda_emitter_of, opening
 from gstream.cudacode.toolkit import nvcc_path
-from gstream.hostcode.generate import cache_folder, premakes_messages
+from gstream.hostcode.generate import cache_folder, premakes_messages, sums_anew
 from gstream.language.relaxing import is_in_place
 from gstream.language.scalar_types import type_of_dtype
 from pagestore.errors import DeviceMissingError, GstreamError, UsageError
@@ -128,7 +128,7 @@ def unit_of_components(shape: UnitShape) -> Unit:
 def kernel_files(program: Any, emitter: CudaEmitter, in_place: bool) -> list[str]:
     """The files of cuda/ whose kernels the program runs."""
     idempotent = program.combine.idempotent
-    sums = ["pull_sum.cu", "prefix.cu", "cutting.cu", "tiles.cu"]
+    sums = ["pull_sum.cu", "notify.cu", "prefix.cu", "cutting.cu", "tiles.cu"]
     names = ["vertices.cu", "push.cu", *(["pull_least.cu"] if idempotent else sums)]
     weighed = ("e", "weight") in emitter.reads("send")
     if "done" in program.methods and in_place and not weighed:
@@ -160,6 +160,8 @@ def program_text(program: Any, emitter: CudaEmitter, shape: UnitShape, in_place:
         "USES_EDGE": ("e", "weight") in emitter.reads("send"),
         "PREMADE": premakes_messages(program, emitter),
         "USES_DEGREE": "degree" in {name for _, name in reads},
+        "READS_ITSELF": ("v", "value") in emitter.reads("apply"),
+        "SUMS_ANEW": sums_anew(program, emitter),
         "USES_IN_DEGREE": "in_degree" in {name for _, name in reads},
     }
     lines = [f"typedef {kind} {name};" for name, kind in types.items()]

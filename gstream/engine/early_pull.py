@@ -12,6 +12,7 @@ from __future__ import annotations
 from gstream.devices.job import Repeat
 from gstream.engine.direction import Frontier
 from gstream.engine.notify_pull import MOST, NotifyPull
+from gstream.engine.run_state import Kept
 from gstream.engine.superstep import Supersteps, shares
 
 
@@ -39,7 +40,8 @@ class EarlyPull:
             self._begun, run.pages_ahead = [], 0
             run.merge(run.whole[0], *run.slices[0])
         else:
-            run.forget()
+            if run.kept is not Kept.NOTHING:
+                run.forget()
             run.nested_loop(*run.whole)
         run.advance()
         if not run.last and not (self._waits and frontier.vertices <= MOST * run.plan.graph.vertices):

@@ -177,8 +177,9 @@ class Engine:
         places = [Place(not device.in_place, *([] if room is None else [room])) for device, room in rooms]
         where = places, exchange.partition, self.host_memory
         plan = make_plan(
-            code, graph, options, *where, Constants(), *beside, self.cores is not None, self._readers.streamed
-        )
+            code, graph, options, *where, Constants(), *beside, self.cores is not None, exchange.notifies,
+            self._readers.streamed,
+        )  # fmt: skip
         plan = what_is_there(plan, plan.tables, self.sources, exchange.devices)
         cores = None if plan.cores is None else self._costs.core_constants
         return replace(self._readers.planned(plan, self.measure()), core_constants=cores)

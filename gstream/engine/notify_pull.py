@@ -36,13 +36,15 @@ class NotifyPull:
 
     @classmethod
     def applies(cls, run: Supersteps) -> bool:
-        return run.whole is not None and run.plan.notifies and run.exchange.notifies
+        """Not where cores beside a GPU have a fixed share of the lists: it would sum theirs in another order."""
+        fixed = run.plan.cores is not None and run.engine.options.dispatch == "fixed"
+        return run.whole is not None and run.plan.notifies and run.exchange.notifies and not fixed
 
     def step(self, frontier: Frontier) -> Frontier | None:
         """A superstep where few vertices are active. The first of them sums all lists, and keeps what vertices got."""
         run = self._run
-        telling = self._telling(frontier) if run.pages_ahead == 0 else None
-        if telling is None:
+        few = frontier.vertices <= MOST * run.plan.graph.vertices and run.pages_ahead == 0
+        if not few or (telling := self._telling()) is None:
             return None
         assert run.whole is not None
         began = run.open()
@@ -62,22 +64,22 @@ class NotifyPull:
     def cancel(self) -> None:
         """Nothing is begun."""
 
-    def _telling(self, frontier: Frontier) -> Demand | None:
+    def _telling(self) -> Demand | None:
         """The out-pages of active vertices, if notify-pull is worth it."""
         run = self._run
-        if frontier.vertices > MOST * run.plan.graph.vertices:
-            return None
         telling = Demand.of(self._out, run.chooser.state.lists_of("active", self._out))
-        share = self._share(telling)
-        return telling if self._apart * (share + min(1.0, share * self._spread)) < 1 else None
+        edges, pages = self._edges(telling), self._pages(telling)
+        share = max(edges, pages) + max(min(1.0, edges * self._spread), pages)
+        return telling if self._apart * share < 1 else None
 
-    def _share(self, demand: Demand) -> float:
-        """f: of all edges, or of all pages where these have to come."""
-        chooser, graph = self._run.chooser, self._run.plan.graph
-        share = float(demand.edges.sum()) / max(1, graph.edges)
-        if chooser.streamed:
-            share = max(share, len(chooser.missing(demand).numbers) / max(1, demand.table.pages))
-        return share
+    def _edges(self, demand: Demand) -> float:
+        """f: the share of all edges, about."""
+        return float(demand.edges.sum()) / max(1, self._run.plan.graph.edges)
+
+    def _pages(self, demand: Demand) -> float:
+        """f: the share of all pages that has to come."""
+        chooser = self._run.chooser
+        return len(chooser.missing(demand).numbers) / max(1, demand.table.pages) if chooser.streamed else 0.0
 
     def _notify(self, step: Step, telling: Demand) -> Demand:
         """Have active vertices tell; the pages of the lists that `step` gathers again, or all of them."""
@@ -86,11 +88,10 @@ class NotifyPull:
         run.join(Step("notify", self._out), telling, run.slices[0][0])
         run.exchange.share_told()
         told = Demand.of(self._in, run.chooser.state.lists_of("next", self._in))
-        share = self._share(told)
-        self._spread = share / max(self._share(telling), 1e-9)
-        step.told = share < MOST or self._apart * share < 1
-        whole = not step.told or self._apart * len(told.numbers) >= self._in.pages
-        return run.whole[1] if whole else told
+        edges, pages = self._edges(told), self._apart * self._pages(told)
+        self._spread = edges / max(self._edges(telling), 1e-9)
+        step.told = edges < MOST or pages < 1
+        return told if step.told and pages < 1 else run.whole[1]
 
     def _applies_anew(self) -> bool:
         """Whether what `apply` reads beside its vertex has changed."""

@@ -19,7 +19,7 @@ from gstream.devices.job import Range, Step
 from gstream.engine.demand import Demand
 from gstream.engine.direction import Frontier
 from gstream.engine.dispatcher import Dispatcher, feed_others, read_in_place
-from gstream.engine.run_state import Counts, Parts, RunState
+from gstream.engine.run_state import Counts, Kept, Parts, RunState
 from gstream.paging.page_source import PageSource
 from gstream.paging.page_table import NO_PAGES
 from gstream.paging.source_pool import Sources
@@ -39,7 +39,8 @@ class Supersteps(RunState):
     def step(self, frontier: Frontier) -> Frontier:
         """One superstep, which any run may make: the next frontier."""
         began = self.open()
-        self.forget()
+        if self.kept is not Kept.NOTHING:
+            self.forget()
         step, demand, in_place = self.whole or self.chooser.next_pages(frontier)
         self.nested_loop(step, demand, in_place)
         self.advance()
@@ -92,7 +93,7 @@ class Supersteps(RunState):
             return
         self.exchange.begin(step)
         if len(demand.numbers):
-            weights = self.plan.weights and step.direction != "notify"
+            weights = self.plan.weights and (step.direction != "notify" or self.plan.copies)
             stream(self.exchange, self.sources, demand, weights, again, in_place)
 
     def merge(self, step: Step, chunk: Range, slices: list[Range]) -> None:

@@ -68,6 +68,12 @@ def premakes_messages(program: Any, emitter: Emitter) -> bool:
     return not program.combine.idempotent and ("e", "weight") not in emitter.reads("send")
 
 
+def sums_anew(program: Any, emitter: Emitter) -> bool:
+    """Whether totals read what may change though no value does."""
+    changing = {("g", name) for name in ("superstep", *program.totals)}
+    return bool(program.totals) and bool(changing & emitter.reads(*program.totals))
+
+
 def methods_text(program: Any, emitter: Emitter, in_place: bool) -> str:
     """What gstream.hostcode.templates.methods stands for, made from the program."""
     value, got = program.value.name, emitter.types.got
@@ -90,7 +96,7 @@ def methods_text(program: Any, emitter: Emitter, in_place: bool) -> str:
         "READS_ITSELF": ("v", "value") in emitter.reads("apply"),
         "SENDS_ANEW": bool(changing & emitter.reads("send")),
         "APPLIES_ANEW": ("g", "superstep") in emitter.reads("apply"),
-        "SUMS_ANEW": bool(changing & (emitter.reads(*program.totals) if program.totals else set())),
+        "SUMS_ANEW": sums_anew(program, emitter),
     }
     blocks = [f"{name} = {text}" for name, text in constants.items()]
     blocks += [f"@helper\n{text}" for text in scalar_functions(program, emitter)]

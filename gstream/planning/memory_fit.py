@@ -78,11 +78,13 @@ def graph_of(store: Any, devices: int) -> Graph:
 
 @dataclass(frozen=True)
 class Layout:
-    """One way to hold attributes. directions: what a superstep may choose from."""
+    """One way to hold attributes. directions: what a superstep may choose from. told: the out-pages are there, too, for
+    active vertices to tell others over (gstream.engine.notify_pull)."""
 
     resident: bool
     directions: tuple[str, ...]
     heads: bool = False
+    told: bool = False
 
     @property
     def name(self) -> str:
@@ -90,8 +92,8 @@ class Layout:
         return f"{ways}, {'all vertices resident' if self.resident else 'vertices by chunks'}"
 
 
-def layouts(code: Any, graph: Graph, direction: str, use_heads: bool) -> list[Layout]:
-    """Ways to run a program, best first, as far as the store's topologies allow."""
+def layouts(code: Any, graph: Graph, direction: str, use_heads: bool, tells: bool) -> list[Layout]:
+    """Ways to run a program, best first, as far as the store's topologies allow. tells: devices can notify."""
     push = "out" in graph.tables and direction != "pull"
     pull = "in" in graph.tables and direction != "push"
     found: list[Layout] = []
@@ -104,6 +106,8 @@ def layouts(code: Any, graph: Graph, direction: str, use_heads: bool) -> list[La
         if push and pull:
             found.append(Layout(True, ("push",)))
     elif pull:
+        if tells and direction != "pull" and "out" in graph.tables and not code.sends_anew:
+            found.append(Layout(True, ("pull",), told=True))
         found.append(Layout(True, ("pull",)))
     if pull and not code.in_place:
         found.append(Layout(False, ("pull",)))
@@ -152,7 +156,8 @@ def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[s
     if copies and layout.resident and code.premessage and not takes_message(code, layout):
         held["RA (messages)"] = graph.vertices * message_dtype(code).itemsize  # kernels push messages, too
     if copies:
-        used = {table.name: table for table in (graph.tables[way] for way in topologies(layout))}
+        ways = topologies(layout) + ["out"] * layout.told
+        used = {table.name: table for table in (graph.tables[way] for way in ways)}
         held["work lists"] = sum(work_list_bytes(table) for table in used.values())
     if graph.apart:
         held["pieces of peers"] = graph.apart * piece_bytes(graph.vertices)

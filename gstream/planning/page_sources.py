@@ -57,7 +57,7 @@ def plan_sources(
 
 
 def bytes_to_tell(
-    table: PageTable, used: dict[str, PageTable], weights: bool, counts: tuple[int, int], left: int
+    table: PageTable, with_weights: bool, used: dict[str, PageTable], weights: bool, counts: tuple[int, int], left: int
 ) -> int:
     """Of `left` bytes of host memory, those for pages that a run can do without, beside those that are used; 0: none.
 
@@ -65,10 +65,10 @@ def bytes_to_tell(
     """
     if table.name in used:
         return 0
-    hosts, least = counts[1], table.least_bytes(False, *counts)
+    hosts, least = counts[1], table.least_bytes(with_weights, *counts)
     rest = left - sum(other.whole_bytes(weights, hosts) for other in used.values())
     if rest >= 0:
-        most = min(table.whole_bytes(False, hosts), rest)
+        most = min(table.whole_bytes(with_weights, hosts), rest)
     else:
         others = sum(other.least_bytes(weights, *counts) for other in used.values())
         most = min(max(left // TOLD_SHARE, least), left // MOST_TOLD_SHARE, left - others)

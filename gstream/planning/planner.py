@@ -56,7 +56,7 @@ class Place:
 class Memory:
     """The memory that a run of a compiled program may take, and what it needs whatever its layout is.
 
-    places: one a device. host_memory, taken, later: as of make_plan.
+    places: one a device. host_memory, taken, later, tells: as of make_plan.
     """
 
     code: Any
@@ -66,6 +66,7 @@ class Memory:
     host_memory: int
     taken: int = 0
     later: int = 0
+    tells: bool = False
 
     @property
     def weights(self) -> bool:
@@ -106,13 +107,8 @@ class Memory:
         return {self.graph.tables[name].name: self.graph.tables[name] for name in topologies(layout)}
 
     def told(self, layout: Layout) -> PageTable | None:
-        """The out-pages, over which vertices may tell others of a change; None where they can't.
-
-        They do in a pull of sums by devices in host memory, whose messages change with values alone."""
-        code, sums = self.code, not self.code.idempotent and layout.resident and layout.directions == ("pull",)
-        if not sums or self.copies or code.sends_anew or self.options.direction == "pull":
-            return None
-        return self.graph.tables.get("out")
+        """The out-pages, over which vertices may tell others of a change; None where they don't."""
+        return self.graph.tables["out"] if layout.told else None
 
     def beside(self, layout: Layout) -> int:
         """Host memory that is needed beside what host devices hold: all vertices' arrays, and the fewest pages."""
@@ -182,7 +178,7 @@ class Memory:
     def _candidates(self) -> list[Layout]:
         """Layouts that the store's topologies and the options allow, best first. Raises UsageError."""
         direction, graph = self.options.direction, self.graph
-        found = layouts(self.code, graph, direction, self.options.use_heads)
+        found = layouts(self.code, graph, direction, self.options.use_heads, self.tells)
         if not found:
             missing = "out" if direction == "push" or "in" in graph.tables else "in"
             if graph.turned:
@@ -211,16 +207,17 @@ class Memory:
 def make_plan(
     code: Any, graph: Graph, options: RunOptions, places: Sequence[Place], partition: Partition, host_memory: int,
     constants: Constants, known: dict[str, PageTable] | None = None, taken: int = 0, later: int = 0,
-    cores: bool = False, reads: Callable[[], int] = lambda: READ_THREADS,
+    cores: bool = False, tells: bool = False, reads: Callable[[], int] = lambda: READ_THREADS,
 ) -> Plan:  # fmt: skip
     """Plan a run of a compiled program. Raises UsageError or ResourceError where it can't be done.
 
     places: one a device; partition: who owns which pages. host_memory: bytes that host memory may hold. known: page
     sets that devices may have cached before: they keep them where there is room for all. taken: bytes that an algorithm
     holds beside the program. later: that it takes in all when the program has ended; a host_memory that lacks them is
-    refused here, before any work. cores: the host's stand beside devices that all copy. reads: as of plan_sources.
+    refused here, before any work. cores: the host's stand beside devices that all copy. tells: devices can notify
+    (gstream.engine.notify_pull). reads: as of plan_sources.
     """
-    memory = Memory(code, graph, options, places, host_memory, taken, later)
+    memory = Memory(code, graph, options, places, host_memory, taken, later, tells)
     fits = memory.fit()
     layout, chunk, unit = fits[0].layout, fits[0].chunk, chunk_unit(code)
     used, weights, hosts = memory.used(layout), memory.weights, memory.hosts
@@ -229,17 +226,20 @@ def make_plan(
         fit = next(fit for fit, place in zip(fits, places, strict=True) if not place.copies)
         host |= {f"{name} of {hosts} device(s)": size * hosts for name, size in fit.held.items()}
     left = host_memory - taken - sum(host.values())
+    told = memory.told(layout)
+    kept = (known or {}) | ({} if told is None else {told.name: told})
     cached = [
-        slots_of(used, known or {}, fit.spare, partition, number, weights)
+        slots_of(used, kept, fit.spare, partition, number, weights)
         if place.copies and options.cache_policy else {}
         for number, (fit, place) in enumerate(zip(fits, places, strict=True))
     ]  # fmt: skip
     most = {name: max(slots.get(name, 0) for slots in cached) for slots in cached for name in slots}
-    counts, told = (memory.devices, hosts), memory.told(layout)
-    telling = 0 if told is None else bytes_to_tell(told, used, weights, counts, left)
+    counts, told_weights = (memory.devices, hosts), weights and memory.copies  # a device's batches are all alike
+    telling = 0 if told is None else bytes_to_tell(told, told_weights, used, weights, counts, left)
+    left -= telling
     reading = partial(plan_sources, options=options, cap=host_memory, reads=reads)
     using = partial(reading, used, weights, on_device=most)
-    sources = using(counts=counts, left=left - telling)
+    sources = using(counts=counts, left=left)
     beside, idle = None, ""
     if cores:
         beside, idle = _beside(memory, fits, sources, cached, left, using)
@@ -248,13 +248,13 @@ def make_plan(
         left, counts = left - host["attributes of cores"], (memory.devices + 1, 1)
         sources = using(counts=counts, left=left)
     if told is not None and telling:
-        sources |= reading({told.name: told}, False, counts=counts, left=telling, on_device={})
+        sources |= reading({told.name: told}, told_weights, counts=counts, left=telling, on_device={})
     held = used if told is None else used | {told.name: told}
     host |= bytes_of_pages(sources, held, memory.devices + (beside is not None), max(hosts, int(beside is not None)))
     plans = tuple(_device_plan(memory, fit, slots) for fit, slots in zip(fits, cached, strict=True))
     slots = {name: sum(plan.cache_pages.get(name, 0) for plan in plans) for name in used}
     whole = not memory.copies or all(slots[name] >= table.pages for name, table in used.items())
-    whole &= all(plan.resident for plan in sources.values())
+    whole &= all(sources[name].resident for name in used)
     chunks = _ranges(graph.vertices, chunk, unit)
     return Plan(
         case=3 if not layout.resident else 1 if whole else 2, sweep=not code.idempotent,

@@ -85,7 +85,7 @@ class LateExchange(MemoryExchange):
     that a seed gives one schedule."""
 
     devices: Sequence[LateDevice]
-    sends = True
+    sends, notifies = True, False
     each, feed = Exchange.each, Exchange.feed
 
     def order(self) -> None:

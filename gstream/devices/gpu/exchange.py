@@ -56,6 +56,8 @@ class PeerExchange(Exchange):
             with device.gpu:
                 self.apart = max(self.apart, sum(not device.gpu.reaches(peer.gpu) for peer in devices))
         self.sends = self.apart == 0
+        self.notifies = len(devices) == 1  # several have the bits of their own slices alone, where `apply` sends
+        self._told = False
 
     def order(self) -> None:
         """GPUs that have all values wait for each other, and this thread for batches alone."""
@@ -90,6 +92,7 @@ class PeerExchange(Exchange):
                 with state.gpu:
                     for carry in state.carry.values():
                         state.gpu.fill(carry, 0, state.stream)
+        self._told = step.told
         super().begin(step)
 
     def attach(self, slices: Sequence[Range] | None, sends: bool) -> None:
@@ -115,7 +118,7 @@ class PeerExchange(Exchange):
                     with peer.merges.over(peer.state.stream):
                         reduce(peer.state, part, states)
                 if pulled is not None:
-                    add_hubs(peer.state, pulled.name, part, states)
+                    add_hubs(peer.state, pulled.name, part, states, self._told)
             then(peer, number)
         self.order()
         self.sent = self._sending
@@ -138,6 +141,9 @@ class PeerExchange(Exchange):
                                 take_values(state, part, peer.state)
                     if state.scattered and not state.code.in_place:
                         state.reset(part, state.chunk[0])
+
+    def share_told(self) -> None:
+        """One device knows all bits."""
 
     def collect(self) -> None:
         if not self.sent or self._slices is None:
@@ -233,8 +239,9 @@ def reduce(state: GpuState, part: Range, peers: Sequence[GpuState]) -> None:
         combine(state, "bits", "merge_bits_kernel", peers, bits, words.start, words.stop - words.start)
 
 
-def add_hubs(state: GpuState, name: str, part: Range, peers: Sequence[GpuState]) -> None:
-    """Queue that sums of a topology's long lists, pulled by any of `peers`, are added to what hubs of `part` got.
+def add_hubs(state: GpuState, name: str, part: Range, peers: Sequence[GpuState], told: bool) -> None:
+    """Queue that sums of a topology's long lists, pulled by any of `peers`, are added to what hubs of `part` got; told:
+    to what those got whose next bit is set.
 
     A page is pulled by one device until the partition changes, so all others have zero for it. Those of this slice are
     combined here and made zero again: the next pull of a page of one's own brings its sum anew.
@@ -249,7 +256,7 @@ def add_hubs(state: GpuState, name: str, part: Range, peers: Sequence[GpuState])
         combine(state, "hub sums", "reduce_kernel", peers, [peer.carry[name] for peer in peers], first, last - first)
     state.launch(
         "add_hub_sums_kernel", state.blocks(32 * (high - low), 256), known.hubs.at(low), known.starts.at(low),
-        high - low, carry.address, state.got.address, *state.chunk,
+        high - low, carry.address, state.got.address, *state.chunk, state.next.address if told else 0,
     )  # fmt: skip
     if several:
         state.launch("reset_kernel", state.blocks(last - first, 256), carry.at(first), last - first)

@@ -43,7 +43,19 @@ class ProgramWork:
     def launch(self, pages: Launch, stream: Any) -> None:
         state, step = self.state, self._step
         assert step is not None, "no step has begun"
-        if step.direction == "pull" and (tiles := self._tiles_for(pages)) is not None:
+        tail, told = (state.counter, state.context), step.told
+        if step.direction == "notify":
+            kernel = state.kernels["notify_kernel"]
+            kernel(
+                stream,
+                pages.blocks(kernel),
+                *pages.arguments(),
+                state.active.address,
+                state.next.address,
+                state.counter,
+            )
+            return
+        if step.direction == "pull" and not told and (tiles := self._tiles_for(pages)) is not None:
             tiles.launch()
             if tiles.rest is None:
                 return
@@ -55,13 +67,20 @@ class ProgramWork:
         common = (
             *pages.arguments(), *source, state.active.address, state.combined.address, *state.chunk, state.next.address,
         )  # fmt: skip
-        tail, kernel = (state.counter, state.context), state.kernels[f"{step.direction}_kernel"]
+        kernel = state.kernels[f"{step.direction}_kernel"]
         if step.direction == "push":
             kernel(stream, pages.blocks(kernel), *common, *tail)
             return
         table, name = pages.table, pages.table.table.name
         bits = state.remain if step.remain else state.open
         carry = state.carry[name].address, table.place_of.address
+        if told:
+            kernel = state.kernels["pull_told_kernel"]
+            kernel(
+                stream, pages.blocks(kernel), *pages.arguments(), source[0], source[2], state.active.address,
+                state.got.address, state.next.address, *carry, *tail,
+            )  # fmt: skip
+            return
         hot, shared = state.hot
         kernel(stream, pages.blocks(kernel), *common, bits.address, *carry, hot, *state.slices, *tail, shared=shared)
 

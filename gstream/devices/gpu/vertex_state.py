@@ -81,6 +81,23 @@ class GpuState(JobArrays, Vertices):
         )  # fmt: skip
 
     @in_context
+    def apply_again(self, part: Range, everybody: bool) -> None:
+        self.launch(
+            "apply_again_kernel", blocks_of(part), self.value.address, self.got.address, self._chunk_degree,
+            self.in_degree.address, self.own.address, self.active.address, self.next.address,
+            self.partial_sums.address, *self.sent, self.plan.senders, self.plan.receivers, int(everybody), *part,
+            self.context,
+        )  # fmt: skip
+
+    @in_context
+    def forget(self, part: Range, told: bool) -> None:
+        first, last = part
+        if told:
+            self.launch("forget_kernel", self.blocks(last - first, 256), self.got.address, self.next.address, *part)
+        else:
+            self.reset(part, 0)
+
+    @in_context
     def store(self, part: Range) -> None:
         if self.plan.resident or part[0] >= part[1]:
             return
@@ -184,7 +201,7 @@ class GpuState(JobArrays, Vertices):
 
     @in_context
     def lists_of(self, which: str, table: PageTable) -> np.ndarray:
-        bits = {"active": self.active, "open": self.open, "remain": self.remain}[which]
+        bits = {"active": self.active, "next": self.next, "open": self.open, "remain": self.remain}[which]
         lists = self._count_pages(bits, table)
         return self.get(lists, 0, lists.count).view(np.uint32)[: table.pages].copy()
 
