@@ -20,6 +20,8 @@ from engine_graphs import make_store, skewed_edges
 from gstream.cli import supervisor
 from gstream.cli.commands import run_command_line
 from gstream.devices.gpu import driver as cuda
+from gstream.engine import make_devices
+from gstream.options import auto_devices
 from pagestore.errors import DeviceMissingError, StoreError
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
@@ -124,6 +126,22 @@ def test_a_run_goes_on(command, expected, at_supersteps, case):
     assert summary["supersteps"] == SUPERSTEPS
     np.testing.assert_allclose(ranks(), expected, rtol=1e-6)
     assert sorted(os.listdir()) == ["graph.gs", "kept", "marks", "out.csv"]
+
+
+@pytest.mark.parametrize("devices", [["--devices", "host,cuda:0,2", "--dispatch", "fixed"], []], ids=["named", "auto"])
+def test_cores_beside_gpus_stay_beside_those_that_are_left(command, expected, at_supersteps, monkeypatch, devices):
+    """Without a name it is the first GPU that the work is for, and then another one."""
+    monkeypatch.setattr(auto_devices, "gpus_there", lambda: 3)
+    monkeypatch.setattr(auto_devices, "is_worth_a_gpu", lambda *given, **named: True)
+    monkeypatch.setattr(make_devices, "gpus_there", lambda: 3)
+    monkeypatch.setattr(make_devices, "is_worth_a_gpu", lambda *given: True)
+    at_supersteps({3: failing.lose_gpu(0)})
+    code, out, err = command(*COMMAND, *KEPT, *devices)
+    summary, left = json.loads(out), "host,cuda:2" if devices else "host,cuda:1"
+    assert code == 0 and f"The run goes on on {left}, from its last checkpoint" in err
+    assert [(loss["lost"], loss["devices"]) for loss in summary["lost"]] == [("cuda:0", left)]
+    assert (summary["stats"]["cores_pages"] > 0) == bool(devices)  # with free shares a GPU that holds all pages has all
+    np.testing.assert_allclose(ranks(), expected, rtol=1e-5)
 
 
 def test_without_checkpoints_it_begins_again(command, expected, at_supersteps):
