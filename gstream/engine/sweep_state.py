@@ -84,7 +84,7 @@ class SweepState:
         for name in self._names:
             value = getattr(self, name)
             if isinstance(value, np.ndarray):
-                found[PREFIX + name] = value
+                found[PREFIX + name] = _plain(value)
             elif _is_arrays(value):
                 found |= {f"{PREFIX}{name}/{place}": array for place, array in enumerate(value)}
         return found
@@ -105,7 +105,7 @@ class SweepState:
         for name in self._names:
             value = getattr(self, name)
             if isinstance(value, np.ndarray):
-                into[PREFIX + name] = value
+                into[PREFIX + name] = _plain(value)
             elif isinstance(value, Arrays):
                 own = {key: shape for key, shape in found.shapes.items() if key.startswith(f"{PREFIX}{name}/")}
                 setattr(self, name, Arrays(np.empty(count, dtype) for dtype, count in own.values()))
@@ -127,6 +127,11 @@ class Arrays(list[np.ndarray]):
 def names_in(found: Saved) -> list[str]:
     """Names of an algorithm's arrays in a slot."""
     return list(dict.fromkeys(name.split("/")[1] for name in found.shapes if name.startswith(PREFIX)))
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """An array of bool as bytes, which slots hold."""
+    return array.view(np.uint8) if array.dtype.kind == "b" else array
 
 
 def _is_arrays(value: Any) -> bool:

@@ -12,6 +12,7 @@ import pytest
 
 import gstream
 import gstream.hostcode
+from gstream.engine.checkpoint import Keeper
 from gstream.hostcode import casts, intrinsics, page_words
 from gstream.language.loading import load_program
 from gstream.records.accepted import TAKEN
@@ -212,7 +213,7 @@ def test_what_numba_refuses_names_the_line(tmp_path, store, text, line):
     ("arguments", "says"),
     [
         ({"nothing": 1}, "k has no parameter 'nothing'"),
-        ({"checkpoint": "folder"}, "checkpoint: k is not one run of one program"),
+        ({"checkpoint": "folder"}, "checkpoint: k sweeps once, so there is nothing to go on from"),
         ({"max_supersteps": 3}, "max_supersteps: k has no frontier"),
         ({"found": np.zeros((2, 2), np.uint64)}, "is given found of 2 dimensions"),
     ],
@@ -247,3 +248,60 @@ def test_names_around_a_kernel_are_refused():
     public = {*intrinsics.__all__, *casts.__all__, "annotations"}
     assert own - public <= TAKEN
     assert not TAKEN & (set(dir(builtins)) | set(keyword.kwlist)) - {"bool", "class", "float", "int"}
+
+
+PARTS = """
+@record_kernel(found="float64[] sum")
+def adds(record, found):
+    for u in record.neighbours():
+        atomic_add(found, u, 1.0)
+
+@algorithm
+def times(sweeps, often: int = 5):
+    found, seen = sweeps.array(np.float64), sweeps.array(np.bool_)
+    kept = sweeps.keep(found=found, seen=seen, done=0)
+    while kept.done < often:
+        sweeps.sweep(adds, found=found)
+        seen |= found > 3
+        kept.done += 1
+        kept.boundary()
+    kept.end()
+    return {"found": found, "seen": seen}
+"""
+
+
+@pytest.mark.parametrize(("text", "name", "given"), [(HOPS, "hops", {"source": 7}), (PARTS, "times", {})])
+def test_they_go_on_from_checkpoints(tmp_path, store, text, name, given, monkeypatch):
+    """After each of their sweeps; others of another text or number are refused."""
+    file, between, left = written(tmp_path, text), Keeper._between, [0]
+
+    def passed(self, *arguments):
+        between(self, *arguments)
+        left[0] -= 1
+        if left[0] == 0:
+            raise RuntimeError("killed")
+
+    with gstream.open(store[0], devices="host") as graph:
+        expected = graph.run(file, **given)
+        for boundary in (1, 2, 3):
+            kept = {"checkpoint": tmp_path / str(boundary), "checkpoint_every": 1}
+            left[0] = boundary
+            with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="killed"):
+                patch.setattr(Keeper, "_between", passed)
+                graph.run(file, **given, **kept)
+            for _ in range(2):
+                found = graph.run(file, **given, resume=True, **kept)
+                assert found.to_numpy().tobytes() == expected.to_numpy().tobytes()
+            assert found.summary["supersteps"] == expected.summary["supersteps"]
+        with pytest.raises(GstreamError, match=f"its checkpoint is of {name}, whose input, .* has changed since"):
+            graph.run(written(tmp_path, text.replace("superstep == 0", "superstep < 1").replace("> 3", "> 4"), "b.py"),
+                      **given, resume=True, **kept)  # fmt: skip
+        other = {"source": 8} if given else {"often": 6}
+        with pytest.raises(GstreamError, match="its checkpoint is of a run with .*; this one has .* Pass the same"):
+            graph.run(file, **other, resume=True, **kept)
+
+
+def test_names_that_a_state_has_itself(tmp_path, store):
+    text = "@algorithm\ndef k(sweeps):\n    sweeps.keep(boundary=3)\n    return {}\n"
+    with gstream.open(store[0]) as graph, pytest.raises(GstreamError, match="keep: boundary is a name of its own"):
+        graph.run(written(tmp_path, text))

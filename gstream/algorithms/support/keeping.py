@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from gstream.engine.checkpoint import identity_of, open_keeper
 from gstream.engine.program_state import shown
 from gstream.engine.sweep_state import SweepState
@@ -34,9 +32,9 @@ class Keeping:
             finally:
                 self.engine.keeper = None
 
-    def keep(self, *, of: tuple[np.ndarray, ...] = (), final: bool = False, **given: Any) -> SweepState:
-        """What the call keeps from now on, by name: gstream.engine.sweep_state. of: arrays made of what users gave in
-        files. final: a program follows, and is the last one. Raises as gstream.engine.checkpoint.Keeper.adopt."""
+    def keep(self, *, of: tuple[Any, ...] = (), final: bool = False, **given: Any) -> SweepState:
+        """What the call keeps from now on, by name: gstream.engine.sweep_state. of: what users gave in files, and
+        arrays made of that. final: a program follows, and is the last one. Raises as Keeper.adopt does."""
         keeper = self.engine.keeper
         state = SweepState(keeper, given, "" if keeper is None else " ".join(map(shown, of)), final)
         if keeper is not None:

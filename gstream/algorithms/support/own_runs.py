@@ -6,6 +6,7 @@ A kernel alone is the thesis's K_Q. It is called for all lists once; one with a 
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from gstream.algorithms.support.arguments import source_ids
 from gstream.algorithms.support.own_sweeps import Sweeps, lacks
 from gstream.algorithms.support.session import Session
+from gstream.engine.sweep_state import Arrays
 from gstream.hostcode.bitmaps import bits_where, count_bits, set_bits
 from gstream.records.declare import SIZE
 from gstream.records.users import BITS, GIVEN, NEXT, UserAlgorithm, UserKernel
@@ -29,10 +31,8 @@ def run_own(engine: Any, own: Runnable, given: dict[str, Any]) -> Result:
 
     Raises UsageError for parameters that it does not have, or lacks, and for options that it can't honour.
     """
-    if engine.options.checkpoint is not None:
-        raise UsageError(
-            f"--checkpoint: {own.name} is not one run of one program, which is what is kept. Leave it out."
-        )
+    if engine.options.checkpoint is not None and isinstance(own, UserKernel) and "frontier" not in own.parameters:
+        raise UsageError(f"--checkpoint: {own.name} sweeps once, so there is nothing to go on from. Leave it out.")
     if engine.options.max_supersteps is not None and (
         isinstance(own, UserAlgorithm) or "frontier" not in own.parameters
     ):
@@ -40,8 +40,9 @@ def run_own(engine: Any, own: Runnable, given: dict[str, Any]) -> Result:
             f"--max-supersteps: {own.name} has no frontier whose supersteps could be counted. Leave it out."
         )
     numbers = read_parameters(own, given)
-    with Session(engine) as session:
-        sweeps = Sweeps(session)
+    said = {name: given.get(name, one.default) for name, one in own.parameters_given.items()}
+    with Session(engine, own.name, said) as session, session.keeping():
+        sweeps = Sweeps(session, ast.unparse(own.text.tree))
         if isinstance(own, UserKernel):
             found, converged = _run_kernel(sweeps, own, numbers, given, engine.options.max_supersteps)
             columns, facts = _columns_of(own, sweeps, found)
@@ -107,10 +108,18 @@ def _run_kernel(
     else:
         frontier[:] = bits_where(np.ones(sweeps.vertices, np.bool_))
     ahead = {NEXT: following} if NEXT in kernel.parameters else {}
+    read = {name: array for name, array in arrays.items() if name not in written}
+    kept = sweeps.keep_of((*read.values(),), frontier=frontier, arrays_written=Arrays(written.values()))
+    for (name, _), array in zip(written.items(), kept.arrays_written, strict=True):
+        arrays[name] = written[name] = array
+    if limit is not None:
+        kept.check_limit(sweeps.count, limit)
     while count_bits(frontier) and (limit is None or sweeps.count < limit):
         following[:] = 0
         sweeps.sweep(kernel, frontier, frontier=frontier, **arrays, **numbers, **ahead)
         frontier[:] = following
+        kept.boundary()
+    kept.end()
     return written, not count_bits(frontier)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from gstream.algorithms.support.session import Session
+from gstream.engine.sweep_state import SweepState
 from gstream.hostcode.bitmaps import bitmap
 from gstream.hostcode.record_errors import refusal_of
 from gstream.hostcode.records import load_kernel
@@ -28,7 +29,8 @@ class Sweeps:
     neighbours are.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, text: str = "") -> None:
+        """text: the user's, by which checkpoints are told apart."""
         meta = session.meta
         self.vertices, self.edges, self.directed, self.weighted = (
             meta.vertices,
@@ -39,7 +41,28 @@ class Sweeps:
         self.count = 0  # of sweeps
         self.id_dtype = session.id_dtype
         self.weight_dtype = next(iter(session.engine.graph.tables.values())).weight_dtype
-        self._session = session
+        self._session, self._text = session, text
+        self._kept: SweepState | None = None
+
+    def keep(self, **given: Any) -> SweepState:
+        """What a checkpoint keeps: arrays, numbers and lists of numbers by name, as attributes of what is returned.
+        They are filled if the run goes on from a checkpoint.
+
+        `boundary()` of it after a sweep writes a checkpoint where one is due, `end()` follows the last sweep. Raises
+        UsageError for a name that it has itself.
+        """
+        return self.keep_of((), **given)
+
+    def keep_of(self, of: tuple[Any, ...], **given: Any) -> SweepState:
+        """`keep`; of: what else the work rests on."""
+        for name in given:
+            if hasattr(SweepState, name) or name in ("made", "of", "final") or name.startswith("_"):
+                raise UsageError(
+                    f"keep: {name} is a name of its own. Pass it by another name, as my_{name.strip('_')}."
+                )
+        self._kept = self._session.keep(of=(self._text, *of), **given, made=self.count)
+        self.count = int(self._kept.made)
+        return self._kept
 
     def array(self, dtype: Any, fill: Any = 0, size: int | None = None) -> np.ndarray:
         """dtype[size], of all vertices if no size is said, filled with `fill`. Raises ResourceError past the cap."""
@@ -99,6 +122,8 @@ class Sweeps:
         self._check(kernel, arguments)
         self._run(kernel, tuple(arguments), among)
         self.count += 1
+        if self._kept is not None:
+            self._kept.made = self.count
 
     def _run(self, kernel: UserKernel, arguments: tuple[Any, ...], among: np.ndarray | None) -> None:
         try:
