@@ -136,11 +136,13 @@ def _missing(path: str, meta: Meta, folders: Sequence[str | os.PathLike], number
     """The error for a stripe that is nowhere; it was written to a folder that the store's provenance tells."""
     looked = [os.fspath(folder) for folder in folders]
     looked.append(os.path.dirname(os.path.join(os.path.dirname(path), meta.stripes[number])) or ".")
-    written = meta.provenance.get("options", {}).get("stripe", [])
-    told = f" It was written to {plain(written[number])}." if len(written) == len(meta.stripes) else ""
+    options = meta.provenance.get("options")
+    written = options.get("stripe") if isinstance(options, dict) else None
+    known = isinstance(written, list) and len(written) == len(meta.stripes)
+    told = f" It was written to {plain(written[number])}." if known else ""
     return StoreError(
-        f"{path}: its stripe {number} of {len(meta.stripes)}, {os.path.basename(meta.stripes[number])}, is not in "
-        f"{', '.join(plain(folder) for folder in looked)}.{told} {SELF_MADE}"
+        f"{path}: its stripe {number} of {len(meta.stripes)}, {plain(os.path.basename(meta.stripes[number]))}, is not "
+        f"in {', '.join(plain(folder) for folder in looked)}.{told} {SELF_MADE}"
     )
 
 

@@ -279,6 +279,27 @@ def test_descriptions_that_no_converter_writes(made, change):
     assert "convert the graph again" in refusal(path).lower()
 
 
+@pytest.mark.parametrize("options", [{"stripe": 5}, {"stripe": ["a"]}, {"stripe": [1, None, {}]}, 7, ["stripe"], None])
+def test_where_stripes_were_written_may_be_anything(made, options):
+    """It is only told, wherever it is a list that fits."""
+    path, stripes = made
+    os.remove(stripes[1])
+    rewrite(path, lambda graph: graph.update(provenance={"options": options}))
+    told = " It was written to None." if options == {"stripe": [1, None, {}]} else ""
+    assert f"is not in {stripes[1].parent}.{told} Name the folders" in refusal(path)
+
+
+def test_names_that_are_no_text(tmp_path):
+    """Bytes of a file's name that are no UTF-8, and control characters, which no message shows as they are."""
+    path, stripes = striped(tmp_path, name=os.fsdecode(b"caf\xe9\x1b[2J.gs"))
+    with open_store(path) as store:
+        assert len(contents(store)) == 6
+    os.remove(stripes[0])
+    with pytest.raises(StoreError) as caught:
+        open_store(os.fspath(path))
+    assert "\x1b" not in str(caught.value).partition(": its stripe 0")[2]
+
+
 def test_what_a_store_needs_and_this_gstream_lacks(made):
     path, _ = made
     rewrite(path, lambda graph: None, needs=["striped", "compressed"])
