@@ -20,7 +20,6 @@ from gstream.records.declare import INTRINSICS, RecordKernel
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 FIELDS = ("vertex", "count", "shared")
-LOOPS = {"neighbours": 0, "distinct": 2}  # arguments
 WRITERS = ("atomic_add", "atomic_or", "compare_and_swap")  # intrinsics that write their first argument
 # Names of the code around a kernel (gstream/hostcode/templates/walk.py, gstream/hostcode/records.py), and C++'s words.
 TAKEN = frozenset(
@@ -193,13 +192,13 @@ class _Text:
     def iterated(self, node: ast.expr) -> bool:
         """Whether a loop goes over the record's neighbours; else it goes over a range."""
         name = _of_record(node) if isinstance(node, ast.Call) else None
-        if isinstance(node, ast.Call) and name in LOOPS and self.kernel:
+        if isinstance(node, ast.Call) and name == "neighbours" and self.kernel:
             if self.over_record:
                 self.refuse(
                     node, "stands in another loop over the list, of which a GPU's lane has a stretch",
                     "Look at pairs of neighbours by two sweeps.",
                 )  # fmt: skip
-            self.arguments(node, LOOPS[str(name)])
+            self.arguments(node, 0)
             return True
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"):
             self.refuse(node, "is nothing to loop over", "Loop over record.neighbours() or range(low, high).")
@@ -244,7 +243,7 @@ class _Text:
         elif isinstance(node, ast.Attribute) and _of_record(node) in FIELDS and self.kernel:
             return
         elif isinstance(node, ast.Attribute) and _of_record(node):
-            known = ", ".join((*FIELDS, *(f"{name}()" for name in (*LOOPS, "weight"))))
+            known = ", ".join((*FIELDS, "neighbours()", "weight()"))
             self.refuse(node, "is nothing that a record has", f"It has {known}.")
         elif isinstance(node, ast.BinOp):
             self.refuse(node, "has an operator without a twin on GPUs", "Use + - * / & | ^ << >>.")

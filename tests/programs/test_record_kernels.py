@@ -140,6 +140,31 @@ def test_an_algorithm_sweeps_as_often_as_it_likes(tmp_path, store, options):
     assert found.summary["sum"] == wanted.sum() and found.summary["named"] == 2 and found.summary["supersteps"] == 2
 
 
+WEIGHED = """
+@record_kernel(total="float64[] sum", heaviest="weight[] max")
+def weighed(record, total, heaviest):
+    for u in record.neighbours():
+        atomic_add(total, record.vertex, f64(record.weight()))
+        raise_to(heaviest, u, record.weight())
+"""
+
+
+@pytest.mark.parametrize("weights", ["<f4", "<u1"])
+def test_weights_are_read(tmp_path, store, weights):
+    source, target = np.random.default_rng(4).integers(0, 300, (2, 3000))
+    weight = np.random.default_rng(5).integers(1, 200, 3000).astype(weights)
+    convert_arrays(tmp_path / "w.gs", source, target, weight, vertices=300, page_bytes=4096)
+    with gstream.open(tmp_path / "w.gs") as graph:
+        table = graph.run(written(tmp_path, WEIGHED)).to_pandas()
+    assert (table["total"] == np.bincount(source, weight, 300)).all()
+    heaviest = np.zeros(300)
+    np.maximum.at(heaviest, target, weight)
+    met = np.unique(target)
+    assert (table["heaviest"].to_numpy()[met] == heaviest[met]).all()
+    with gstream.open(store[0]) as graph, pytest.raises(GstreamError, match="the store has no weights"):
+        graph.run(written(tmp_path, WEIGHED))
+
+
 LIST = (
     "@record_kernel(found='uint64[] sum')\ndef k(record, degree, found):\n    for u in record.neighbours():\n        "
 )
@@ -160,6 +185,7 @@ REFUSED = [  # text, line in it, what the message says
     (LIST + "found[u] = mising", 4, "is no parameter"),
     (LIST + "found[u] = FAR", 4, "is inf"),
     (LIST + "found[u] = record.edges", 4, "nothing that a record has"),
+    (PLAIN + "for u in record.distinct(found, found):\n        pass", 4, "nothing to loop over"),
     (LIST + "del u", 4, "no statement that GPUs run"),
     (LIST + "template = u", 4, "C++ uses itself"),
     (LIST + "record_k = u", 4, "uses itself"),
@@ -224,10 +250,36 @@ def test_wrong_calls_are_refused(tmp_path, store, arguments, says):
     assert says in str(refused.value)
 
 
-def test_narrow_elements_are_not_added_to(tmp_path, store):
-    text = "@record_kernel(found='uint8[] sum')\ndef k(record, found):\n    atomic_add(found, record.vertex, 1)\n"
-    with gstream.open(store[0]) as graph, pytest.raises(GstreamError, match="they take 4 or 8 bytes"):
+@pytest.mark.parametrize(
+    ("kind", "call", "says"),
+    [
+        (
+            "uint8[] sum",
+            "atomic_add(found, record.vertex, 1)",
+            "adds to found by an atomic; its uint8 must be of 4 or 8",
+        ),
+        ("uint32[] or", "atomic_or(found, record.vertex, u64(1))", "by atomic_or; its uint32 must be uint64"),
+        ("float32[] or", "found[record.vertex] = 1", "joins copies of found by or, and it holds floats"),
+    ],
+)
+def test_elements_that_gpus_have_no_atomic_for_are_refused(tmp_path, store, kind, call, says):
+    text = f"@record_kernel(found={kind!r})\ndef k(record, found):\n    {call}\n"
+    with gstream.open(store[0]) as graph, pytest.raises(GstreamError, match=f"mine.py:6: k .*{says}"):
         graph.run(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [("found[u] = degree", "mine.py:8: `found[u] = degree` has no machine code"), ("pass", "mine.py:6: k: x.cu: nvcc")],
+)
+def test_what_nvcc_refuses_names_the_line_that_numba_knows(tmp_path, store, monkeypatch, line, says):
+    def refuse(*given):
+        raise GstreamError("x.cu: nvcc does not compile it for sm_90: error.")
+
+    monkeypatch.setattr("gstream.algorithms.support.session.Session.sweep_among", refuse)
+    with gstream.open(store[0]) as graph, pytest.raises(GstreamError) as refused:
+        graph.run(written(tmp_path, LIST + line + "\n"))
+    assert says in str(refused.value)
 
 
 def test_which_of_a_file(tmp_path):

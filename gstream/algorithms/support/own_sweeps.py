@@ -150,7 +150,7 @@ class Sweeps:
         """Raise UsageError for an argument that the kernel can't have."""
         if kernel.uses_weights and not self.weighted:
             raise lacks(kernel, "reads record.weight(), and the store has no weights")
-        added = added_to(kernel)
+        added, joined = changed_by(kernel, "atomic_add"), changed_by(kernel, "atomic_or")
         for name, value in zip(kernel.parameters, arguments, strict=True):
             if not isinstance(value, np.ndarray):
                 if not isinstance(value, (bool, int, float, np.generic)):
@@ -164,8 +164,9 @@ class Sweeps:
             if how == "or" and value.dtype.kind == "f":
                 raise lacks(kernel, f"joins copies of {name} by or, and it holds floats")
             if name in added and value.dtype.itemsize < LEAST_ATOMIC:
-                raise lacks(kernel, f"adds to {name} by an atomic, and its elements are {value.dtype}; they take 4 or "
-                             "8 bytes")  # fmt: skip
+                raise lacks(kernel, f"adds to {name} by an atomic; its {value.dtype} must be of 4 or 8 bytes")
+            if name in joined and value.dtype != np.uint64:
+                raise lacks(kernel, f"changes {name} by atomic_or; its {value.dtype} must be uint64")
 
 
 def lacks(kernel: UserKernel, what: str) -> UsageError:
@@ -173,13 +174,13 @@ def lacks(kernel: UserKernel, what: str) -> UsageError:
     return UsageError(f"{kernel.text.where(kernel.text.tree)}: {kernel.name} {what}. Mend the call or the kernel.")
 
 
-def added_to(kernel: UserKernel) -> set[str]:
-    """Arrays that a kernel's own text adds to by an atomic."""
+def changed_by(kernel: UserKernel, atomic: str) -> set[str]:
+    """Arrays that a kernel's own text changes by an atomic."""
     calls = (node for node in ast.walk(kernel.tree) if isinstance(node, ast.Call) and node.args)
     return {
         node.args[0].id
         for node in calls
-        if isinstance(node.func, ast.Name) and node.func.id == "atomic_add" and isinstance(node.args[0], ast.Name)
+        if isinstance(node.func, ast.Name) and node.func.id == atomic and isinstance(node.args[0], ast.Name)
     }
 
 
