@@ -124,10 +124,13 @@ class Graph(Methods, Views):
 
     @property
     def info(self) -> dict[str, Any]:
-        """Facts of the graph and of its store, as plain values."""
+        """Facts of the graph and of its store, as plain values. edges: undirected ones each once; stored_edges: the
+        records of one topology, where an undirected edge has two."""
         from dataclasses import asdict
 
-        return asdict(self._store.meta) | {"path": self._store.path, "file_bytes": self._store.file_bytes}
+        meta = self._store.meta
+        counts = {"edges": meta.graph_edges, "stored_edges": meta.edges}
+        return asdict(meta) | counts | {"path": self._store.path, "file_bytes": self._store.file_bytes}
 
     @in_python()
     def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False, **options: Any) -> Result:

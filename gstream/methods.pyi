@@ -13,8 +13,8 @@ class Methods(ABC):
         """Run an algorithm by name with its own options and RunOptions."""
 
     def bfs(
-        self, source: Any = None, depth_limit: int | None = None, predecessors: bool = True, certify: bool = False,
-        **options: Any,
+        self, source: Any = None, depth_limit: int | None = None, predecessors: bool = True, targets: Any = None,
+        certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Breadth-first search: fewest edges from a source. Columns: vertex, distance, predecessor.
 
@@ -24,6 +24,7 @@ class Methods(ABC):
         - source: a user ID or several; start here.
         - depth_limit: go at most N edges far; default: to the end.
         - predecessors: the column predecessor, and the pass that finds it.
+        - targets: user IDs, or a file with vertices, one a line: end where the farthest of them is reached.
         - certify: prove the answer (exact).
         """
 
@@ -50,7 +51,7 @@ class Methods(ABC):
 
     def sssp(
         self, source: Any = None, predecessors: bool = True, float64: bool = False, cutoff: float | None = None,
-        certify: bool = False, **options: Any,
+        targets: Any = None, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Shortest paths by edge weight from a source. Columns: vertex, distance, predecessor.
 
@@ -62,6 +63,7 @@ class Methods(ABC):
         - predecessors: the column predecessor, and the pass that finds it.
         - float64: values in double precision.
         - cutoff: vertices farther away count as not reached.
+        - targets: user IDs, or a file with vertices, one a line: end where the farthest of them is reached.
         - certify: prove the answer (exact; of float weights a bound of the error).
         """
 

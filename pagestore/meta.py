@@ -89,7 +89,7 @@ class Meta:
     @property
     def graph_edges(self) -> int:
         """Edges of the graph: an undirected one once, though its records lie in both lists."""
-        return self.edges if self.directed else (self.edges + self.self_loops) // 2
+        return graph_edges(self.edges, self.self_loops, self.directed)
 
     def check(self, where: str) -> None:
         """Raise StoreError for values that no converter writes (a crafted file may carry correct CRCs)."""
@@ -142,6 +142,11 @@ def _leads_out(name: object) -> bool:
     if not isinstance(name, str) or not name.endswith(STRIPE_SUFFIX) or "\0" in name:
         return True
     return any(part in ("", ".", "..") for part in name.split("/"))
+
+
+def graph_edges(stored: int, self_loops: int, directed: bool) -> int:
+    """Edges of a graph by the records of one topology: an undirected edge has two, but a self-loop one."""
+    return stored if directed else (stored + self_loops) // 2
 
 
 REBUILD = "The store is damaged or was not written by gstream; convert the graph again."

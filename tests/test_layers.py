@@ -18,8 +18,8 @@ PACKAGES = ("gstream", "pagestore", "bench")
 # No file imports a layer that stands further down. "__init__" is the face of the whole package.
 LAYERS = (
     "version", "telemetry", "language", "options", "records", "hostcode", "programs", "paging", "cudacode", "devices",
-    "devices.host", "devices.gpu", "reporting", "results", "planning", "engine", "algorithms.support", "algorithms",
-    "reading", "methods", "graph", "interop", "nx", "__init__", "cli", "__main__",
+    "devices.host", "devices.gpu", "reporting", "reading", "results", "planning", "engine", "algorithms.support",
+    "algorithms", "methods", "graph", "interop", "nx", "__init__", "cli", "__main__",
 )  # fmt: skip
 
 

@@ -75,6 +75,7 @@ RADIUS = Option("radius", WHOLE, 1, "edges from the source", True)
 ALPHA = Option("alpha", NUMBER, 0.85, "share of rank that follows edges")
 INITIAL = Option("initial", NUMBERS, None, "lines of `vertex value`, parted by a tab, comma or blanks")
 NODES = Option("nodes", VERTEX_SET, None, "vertices, one a line")
+TARGETS = Option("targets", VERTEX_SET, None, "vertices, one a line: end where the farthest of them is reached")
 SEED = Option("seed", WHOLE, 0, "of what is drawn")
 DRAWN = Option("k", WHOLE, None, "an estimate from N sources, drawn; default: all")
 

@@ -149,17 +149,17 @@ def column(asked: str | None) -> int | str | None:
 
 def report_lines(report: Report, compile_seconds: float) -> list[tuple[str, str]]:
     """What a conversion did, for people."""
+    from pagestore.convert.options import edges_line
+
     compiling = f", {show_seconds(compile_seconds)} of it to compile or load kernels"
     compiling = compiling if compile_seconds > LEAST_SECONDS else ""
-    kind = "directed" if report.directed else "undirected"
     weights = f", weights {report.weight_dtype}" if report.weighted else ""
-    edges = report.out_edges or report.in_edges
+    edges = edges_line(report.edges, report.out_edges or report.in_edges, report.directed)
     pages = ", ".join(f"{count} {name}" for name, count in report.pages.items())
     left_out = f", {show_things(report.comment_lines, 'comment line')} left out" if report.comment_lines else ""
     without = f"; {show_things(report.isolated, 'vertex')} without edges" if report.isolated else ""
     lines = [
-        ("graph", f"{show_things(report.vertices, 'vertex')}, {show_things(edges, 'edge')} stored, {kind}{weights}"
-                  f"{without}"),
+        ("graph", f"{show_things(report.vertices, 'vertex')}, {edges}{weights}{without}"),
         ("input", f"{show_things(report.input_edges, 'edge')} read{left_out}"),
         ("repeated", f"{show_things(report.duplicates, 'duplicate edge')} and "
                      f"{show_things(report.self_loops, 'self-loop')} kept, "

@@ -80,13 +80,14 @@ def stripes_line(stripes: list[dict[str, Any]], pages: int) -> str:
 
 def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """The facts of a store, for people."""
+    from pagestore.convert.options import edges_line
+
     ids, weights = facts["ids"], facts["weights"]
-    direction = "directed" if facts["directed"] else "undirected"
     lines = [
         ("store", f"{facts['path']}, {show_bytes(facts['file_bytes'])}, version {facts['version']}"),
         *([("stripes", stripes_line(facts["stripes"], facts["stripe_pages"]))] if facts["stripes"] else []),
-        ("graph", f"{show_things(facts['vertices'], 'vertex')}, {show_things(facts['edges'], 'edge')} stored, "
-                  f"{direction}"),
+        ("graph", f"{show_things(facts['vertices'], 'vertex')}, "
+                  f"{edges_line(facts['edges'], facts['stored_edges'], facts['directed'])}"),
         ("weights", f"{weights['dtype']}, {weights['least']:g} to {weights['greatest']:g}" if weights else "none"),
         ("IDs", f"{ids['kind']}, {plain(ids['first'])} to {plain(ids['last'])}" if facts["vertices"] else ids["kind"]),
         ("degrees", f"mean {facts['mean_degree']:.3g}, greatest out {facts['max_out_degree']:,}, "
@@ -95,6 +96,7 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
                      f"{show_things(facts['self_loops'], 'self-loop')}"),
         ("order", f"{facts['order']}, {facts['id_bytes']}-byte IDs, pages of {show_bytes(facts['page_bytes'])}"),
     ]  # fmt: skip
+    one = "an edge" if facts["directed"] else "a stored edge"
     for name, topology in facts["topologies"].items():
         columns = ""
         if facts["columns"] > 1:
@@ -104,7 +106,7 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(
             (f"{name}-pages", f"{topology['small_pages']:,} small{columns}, {topology['large_pages']:,} large of "
                               f"{show_things(topology['hubs'], 'hub')}; {topology['fill']:.0%} full, "
-                              f"{topology['bytes_per_edge']:.3g} B an edge")
+                              f"{topology['bytes_per_edge']:.3g} B {one}")
         )  # fmt: skip
     made = facts["provenance"]
     inputs = made.get("inputs") or made.get("input")
@@ -146,7 +148,7 @@ def scrub_line(report: VerifyReport) -> str:
     """What a check of a whole store read, for people."""
     rate = show_bytes(report.bytes_read / report.seconds) if report.seconds else "-"
     return (
-        f"{show_things(report.pages, 'page')}, {show_things(report.edges, 'edge')}, "
+        f"{show_things(report.pages, 'page')}, {show_things(report.edges, 'stored edge')}, "
         f"{show_bytes(report.bytes_read)} read in {show_seconds(report.seconds)} ({rate}/s)"
     )
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from gstream.graph import Graph
+from gstream.interop.options import spoken
 from gstream.options.written import refuse_existing
 from gstream.telemetry.progress import ShowWork
 from pagestore.convert.options import ConvertOptions, ProgressHook
@@ -90,8 +91,9 @@ def converted(
 def finished(graph: Graph, source: Any, report: Any, given: Mapping[str, Any]) -> Graph:
     """The graph with what its conversion did, once it is verified where that was asked for; doubts become warnings."""
     said = [f"{line}." for line in (*source.assumptions, *source.doubts)]
-    graph.conversion = {**report.as_dict(), "notes": [*said, *source.skipped.first, *report.notes]}
-    for line in (*(f"{line}." for line in source.doubts), *report.notes):
+    say = spoken()
+    graph.conversion = {**report.as_dict(), "notes": [*map(say, said), *source.skipped.first, *map(say, report.notes)]}
+    for line in map(say, (*(f"{line}." for line in source.doubts), *report.notes)):
         warn(line)
     if (count := source.skipped.count) and source.skipped.path is not None:
         warn(f"{source.name}: {show_things(count, 'line')} skipped, listed in {source.skipped.path}.")

@@ -50,15 +50,20 @@ def list_of(store: Store, name: str, vertex: int) -> tuple[np.ndarray, np.ndarra
     return np.concatenate(found), None if topology.weight_dtype is None else np.concatenate(weights)
 
 
+def records_of(topology: Topology, page: int) -> tuple[int, int]:
+    """(words from a neighbour to the next one of its list, lists) of a page."""
+    row = topology.directory[page]
+    return 1 if row["layout"] == ROW else int(row["layout"]), int(row["records"])
+
+
 def _places(topology: Topology, page: int, words: np.ndarray, vertex: int) -> np.ndarray:
     """int64[n]: the words of a page that are a vertex's neighbours; none where it has no list there."""
-    row = topology.directory[page]
-    records = int(row["records"])
+    stride, records = records_of(topology, page)
     slots = words[len(words) - SLOT_WORDS * records :].reshape(records, SLOT_WORDS)[::-1]  # from the end backward
     at = int(np.searchsorted(slots[:, 0], np.array(vertex, slots.dtype)))
     if at == records or int(slots[at, 0]) != vertex:
         return np.empty(0, np.int64)
-    start, stride = int(slots[at, 1]), 1 if row["layout"] == ROW else int(row["layout"])
+    start = int(slots[at, 1])
     return start + stride * np.arange(1, 1 + int(words[start]))
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from gstream.options.wording import in_python
 from gstream.reading.lists import degree_of, has_edge, list_of
-from gstream.reading.names import is_vertex, store_id, user_ids
+from gstream.reading.meeting import find_path
+from gstream.reading.names import ids_of, is_vertex, store_id, user_ids
 from gstream.telemetry.progress import shown_counts
 from pagestore.errors import UsageError, plain
 from pagestore.replacing import refuse_replacing
@@ -99,6 +100,27 @@ class Views(ABC):
         if source not in self or target not in self:
             return False
         return has_edge(self.store, store_id(self.store, source), store_id(self.store, target))
+
+    @in_python()
+    def shortest_path(self, source: Any, target: Any, weighted: bool = False) -> list[Any] | None:
+        """The vertices of a shortest path from source to target, along edges; None: there is no path.
+
+        Fewest edges or, weighted, the least sum of weights (in float64). Searches from both ends, or from one where the
+        store has one topology, and reads the pages around them alone. Raises UsageError for what is no vertex, and for
+        weighted paths of a store without weights, InputError for negative weights.
+        """
+        store = self.store
+        first = store.lookup([source], "source").astype(np.int64)
+        path = find_path(store, first, int(store.lookup([target], "target")[0]), weighted)
+        if path is None:
+            return None
+        natural = store.natural_of(path.vertices).astype(np.int64)
+        order = np.argsort(natural)
+        ids = ids_of(store, natural[order])
+        found: list[Any] = [None] * len(ids)
+        for place, one in zip(order.tolist(), ids, strict=True):
+            found[place] = one if isinstance(one, str) else int(one)
+        return found
 
     def edges(self, rows: int = BATCH_ROWS, weights: bool = True) -> Iterator[pyarrow.RecordBatch]:
         """All edges as Arrow record batches of about `rows` rows: source, target and, of a store with weights, weight.

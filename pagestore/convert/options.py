@@ -11,8 +11,8 @@ from typing import Any
 from pagestore.cores import checked_threads, usable_cores
 from pagestore.errors import UsageError
 from pagestore.layout import COLUMN_WIDTHS, DEFAULT_PAGE_BYTES, MIN_PAGE_BYTES
-from pagestore.meta import MOST_STRIPES
-from pagestore.sizes import parse_size
+from pagestore.meta import MOST_STRIPES, graph_edges
+from pagestore.sizes import parse_size, show_things
 
 TOPOLOGIES = ("both", "out", "in")
 ORDERS = ("natural", "degree", "in", "out")
@@ -127,13 +127,21 @@ class Progress:
     unit: str
 
 
+def edges_line(edges: int, stored: int, directed: bool) -> str:
+    """How many edges a graph has and, of an undirected one, how many records its store has for them; for people."""
+    if directed:
+        return f"{show_things(edges, 'edge')} stored, directed"
+    return f"{show_things(edges, 'undirected edge')}, {stored:,} stored"
+
+
 # Called often (a few times a second a thread, never at once); must be quick and must not raise.
 ProgressHook = Callable[[Progress], None]
 
 
 @dataclass
 class Report:
-    """What a conversion did. Edges are stored directed edges; times are seconds of wall clock by phase."""
+    """What a conversion did. out_edges, in_edges: records of each topology, where an undirected edge has two; times
+    are seconds of wall clock by phase."""
 
     path: str = ""
     vertices: int = 0
@@ -168,10 +176,15 @@ class Report:
     stripes: list[str] = field(default_factory=list)  # files beside the main one
 
     @property
+    def edges(self) -> int:
+        """Edges of the graph, undirected ones each once."""
+        return graph_edges(self.out_edges or self.in_edges, self.self_loops, self.directed)
+
+    @property
     def edges_per_second(self) -> float:
         """Input edges a second, from the first read to the renamed store."""
         return self.input_edges / self.seconds if self.seconds else 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""
-        return {**asdict(self), "edges_per_second": self.edges_per_second}
+        return {**asdict(self), "edges": self.edges, "edges_per_second": self.edges_per_second}

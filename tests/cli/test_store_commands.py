@@ -226,7 +226,7 @@ def test_convert_verifies_what_it_wrote(tmp_path: Path, gstream: Command, monkey
     (tmp_path / "edges.txt").write_text(EDGES)
     done = gstream("convert", "edges.txt", "graph.gs", "--verify")
     assert done.returncode == 0
-    assert "verified  2 pages, 12 edges" in done.stdout
+    assert "verified  2 pages, 12 stored edges" in done.stdout
     report = json.loads(gstream("generate", "grid", "grid.gs", "--scale", "6", "--verify", "--json").stdout)
     assert (report["verify"]["ok"], report["verify"]["problems"]) == (True, [])
 

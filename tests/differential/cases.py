@@ -101,8 +101,12 @@ def _pairs(random: Random, graph: Graph, numbers: list[float]) -> list[tuple[int
 def _bfs(random: Random, graph: Graph) -> dict[str, Any]:
     return {
         "source": _some(random, graph), "depth_limit": random.choice([None, None, 0, 1, 2, 3, 7, 10**6]),
-        "predecessors": random.random() < 0.7,
+        "predecessors": random.random() < 0.7, "targets": _targets(random, graph),
     }  # fmt: skip
+
+
+def _targets(random: Random, graph: Graph) -> Any:
+    return random.choice([None, None, _some(random, graph)])
 
 
 def _sssp(random: Random, graph: Graph) -> dict[str, Any]:
@@ -110,6 +114,7 @@ def _sssp(random: Random, graph: Graph) -> dict[str, Any]:
     return {
         "source": _some(random, graph), "predecessors": random.random() < 0.7, "float64": random.random() < 0.4,
         "cutoff": random.choice([None, None, 0, 1, most, most * random.random() * 3]),
+        "targets": _targets(random, graph),
     }  # fmt: skip
 
 

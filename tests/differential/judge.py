@@ -100,14 +100,25 @@ def _none_as(values: np.ndarray) -> np.ndarray:
 
 def _bfs(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
     wanted, limit = paths.hops(graph, _sources(own)), own.get("depth_limit")
-    if limit is not None:
-        wanted = np.where(wanted <= limit, wanted, np.inf)
+    far = _farthest(wanted, own)
+    for most in (one for one in (limit, far) if one is not None):
+        wanted = np.where(wanted <= most, wanted, np.inf)
     given = _none_as(answer.columns["distance"])
     reached = int(np.isfinite(wanted).sum())
     found = {"distance": _told(answer.summary, differ(given, wanted), reached=reached, converged=True)}
     if own.get("predecessors", True):
         found["predecessor"] = _bad_tree(graph, own, given, answer.columns["predecessor"], hops=True)
     return found
+
+
+def _farthest(wanted: np.ndarray, own: dict[str, Any]) -> float | None:
+    """The distance of the farthest target, if all are reached within the other limit."""
+    limit = own.get("depth_limit", own.get("cutoff"))
+    given = own.get("targets")
+    if given is None:
+        return None
+    far = max((float(wanted[v]) for v in (given if isinstance(given, list) else [given])), default=np.inf)
+    return far if np.isfinite(far) and (limit is None or far <= limit) else None
 
 
 def _sssp(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
@@ -118,9 +129,10 @@ def _sssp(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
         slack = np.where(np.isfinite(exact), exact, 0) * (graph.vertices + 1) * unit
         slack += (graph.vertices + 1) * 1e-45 * (unit > 0)
     wanted = exact
-    if cutoff is not None:
-        near = np.abs(exact - cutoff) <= slack + abs(cutoff) * 2 * FLOAT * (unit > 0)
-        wanted = np.where(exact <= cutoff, exact, np.inf)
+    far = _farthest(exact, own)
+    for most in (one for one in (cutoff, far) if one is not None):
+        near = np.abs(exact - most) <= slack + abs(most) * 2 * FLOAT * (unit > 0)
+        wanted = np.where(exact <= most, wanted, np.inf)
         wanted = np.where(near, np.where(np.isfinite(given), exact, np.inf), wanted)  # rounding decides
     found = {"distance": differ(given, wanted, slack)}
     found["distance"] = _told(answer.summary, found["distance"], reached=int(np.isfinite(given).sum()), converged=True)

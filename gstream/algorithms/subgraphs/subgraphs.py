@@ -16,8 +16,6 @@ as many edges as there are rows, with the same sum of hashes.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -41,14 +39,12 @@ from gstream.algorithms.support.edgerows import natural_names
 from gstream.algorithms.support.portions import portions
 from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.support.vertex_files import find_vertices
+from gstream.algorithms.support.vertex_files import given_vertices
 from gstream.algorithms.traversal.bfs import check_radius, run_khop
 from gstream.algorithms.traversal.distance_proofs import certify_khop
 from gstream.engine.sweep_state import Arrays
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, count_bits
 from gstream.programs.bfs import BFS
-from pagestore.errors import InputError, UsageError
-from pagestore.inputs.streams import STDIN
 
 ALGORITHMS = (
     Algorithm(
@@ -192,16 +188,7 @@ def _near(session: Session, source: Any, radius: int, center: bool, undirected: 
 
 def _members(session: Session, given: Any, algorithm: str, word: str) -> np.ndarray:
     """bool[V]: the vertices that are given, by user IDs or the path of a file with a vertex a line."""
-    if given is None:
-        raise UsageError(f"{algorithm}: no vertices were given. Pass --{word}s FILE, a vertex a line, or --{word} ID.")
-    if isinstance(given, (str, os.PathLike)):
-        if not os.path.lexists(given) and os.fspath(given) != STDIN:
-            raise InputError(f"{given}: no such file. Pass --{word}s FILE, a vertex a line, or --{word} ID.")
-        stored = find_vertices(session.store, given, word)
-    elif isinstance(given, np.ndarray):
-        stored = session.store.lookup(given, word)
-    else:
-        stored = session.store.lookup(list(given) if isinstance(given, Iterable) else [given], word)
+    stored = given_vertices(session.store, given, algorithm, word)
     members = np.zeros(session.meta.vertices, np.bool_)
     session.reserve(members)
     members[stored] = True

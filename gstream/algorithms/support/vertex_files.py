@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,22 @@ COMMENTED = re.compile(rf"({QUOTED.pattern}){COMMENT}", re.DOTALL)
 COMMENTED_NUMBER = re.compile(rf"([+-]?[0-9]+()){COMMENT}")  # a number of a vertex; of names it may be a part
 COMMENTED_PAIR = re.compile(rf"(.*[ \t,][+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?){COMMENT}", re.DOTALL)
 MOST_SHOWN = 60  # characters of a line that is refused
+
+
+def given_vertices(store: Store, given: Any, algorithm: str, word: str) -> np.ndarray:
+    """Store IDs (u8[n]) of the vertices that are given, by user IDs or the path of a file with a vertex a line.
+
+    Raises UsageError where none is given, or one is none of the graph's, InputError as `find_vertices`.
+    """
+    if given is None:
+        raise UsageError(f"{algorithm}: no vertices were given. Pass --{word}s FILE, a vertex a line, or --{word} ID.")
+    if isinstance(given, (str, os.PathLike)):
+        if not os.path.lexists(given) and os.fspath(given) != STDIN:
+            raise InputError(f"{given}: no such file. Pass --{word}s FILE, a vertex a line, or --{word} ID.")
+        return find_vertices(store, given, word)
+    one = getattr(given, "shape", None) == () or not isinstance(given, Iterable)
+    ids: Any = [given] if one else given if isinstance(given, np.ndarray) else list(given)
+    return store.lookup(ids, word)
 
 
 def find_vertices(store: Store, path: str | os.PathLike, what: str) -> np.ndarray:

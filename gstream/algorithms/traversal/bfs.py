@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.declaration import EITHER_WAY, PREDECESSORS, RADIUS, SOURCE, WHOLE, Algorithm, Option
+from gstream.algorithms.declaration import EITHER_WAY, PREDECESSORS, RADIUS, SOURCE, TARGETS, WHOLE, Algorithm, Option
 from gstream.algorithms.support.arguments import source_ids, unreached
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal.bothways import near_both
 from gstream.algorithms.traversal.predecessors import find_predecessors, predecessor_bytes
+from gstream.algorithms.traversal.targets import Targets
 from gstream.programs.bfs import BFS
 from gstream.results.column import Answer, Column
 from gstream.results.result import LDBC_NO_HOPS
@@ -29,7 +30,7 @@ ALGORITHMS = (
         options=(
             SOURCE,
             Option("depth_limit", WHOLE, None, "go at most N edges far; default: to the end", True),
-            PREDECESSORS,
+            PREDECESSORS, TARGETS,
         ),
         plan="program_of_bfs", proof=".distance_proofs:certify_bfs", proof_bytes=8, certificate="exact",
         kept="4: distances",
@@ -52,23 +53,32 @@ ALGORITHMS = (
 )  # fmt: skip
 
 
-def run_bfs(session: Session, source: Any, depth_limit: int | None = None, predecessors: bool = True) -> Answer:
+def run_bfs(
+    session: Session, source: Any, depth_limit: int | None = None, predecessors: bool = True, targets: Any = None
+) -> Answer:
     """Columns distance (and predecessor), and the summary.
 
-    source: one user ID or several (distance to the nearest). depth_limit: vertices farther away count as not reached.
-    Raises UsageError (no source, or one that is not in the graph; a negative limit).
+    source: one user ID or several (distance to the nearest). depth_limit: vertices farther away count as not reached,
+    as do those beyond the farthest of `targets`.
+    Raises UsageError (no source or target, or one that is not in the graph; a negative limit).
     """
     program = program_of_bfs(session, source, depth_limit, predecessors)
     sources = session.store.lookup(program.source)
-    outcome = session.run(program, max_supersteps=depth_limit)
+    aim = Targets(session, sources, targets, "bfs", weighted=False)
+    depth = min((one for one in (depth_limit, aim.steps) if one is not None), default=None)
+    outcome = session.run(program, max_supersteps=depth)
+    limit = aim.cut(outcome.value, none=None, limit=depth_limit)
     columns = [distance_column(outcome.value, LDBC_NO_HOPS)]
     if predecessors:
         columns.append(predecessor_column(session, find_predecessors(session, outcome.value, sources, weighted=False)))
-    found = session.finish(outcome.supersteps, outcome.converged or outcome.supersteps == depth_limit)
+    found = session.finish(outcome.supersteps, outcome.converged or outcome.supersteps == depth)
+    found |= {} if targets is None or limit is None else {"limit": int(limit)}
     return columns, found | {"reached": count_reached(outcome.value)}
 
 
-def program_of_bfs(session: Session, source: Any, depth_limit: int | None, predecessors: bool) -> BFS:
+def program_of_bfs(
+    session: Session, source: Any, depth_limit: int | None, predecessors: bool, targets: Any = None
+) -> BFS:
     """The program of a search. Raises UsageError (no source, negative limit)."""
     ids = source_ids(source, "bfs")
     if depth_limit is not None and depth_limit < 0:

@@ -126,6 +126,8 @@ def _certify_distances(
     none = unreached(distance.dtype)
     sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
     limit = limit_of(distance.dtype, options.get("cutoff" if weighted else "depth_limit"))
+    if "limit" in found:  # of targets, too
+        limit = distance.dtype.type(found["limit"])
     if len(columns) > 1:
         predecessor = columns[1].values
         session.reserve(distance, predecessor)

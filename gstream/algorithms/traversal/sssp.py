@@ -10,19 +10,39 @@ distance(v) = least sum of weights of a path along out-edges from the nearest so
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.declaration import FLOAT64, NOT_NEGATIVE, NUMBER, PREDECESSORS, SOURCE, Algorithm, Option
+from gstream.algorithms.declaration import (
+    FLOAT64,
+    NOT_NEGATIVE,
+    NUMBER,
+    PREDECESSORS,
+    SOURCE,
+    TARGETS,
+    Algorithm,
+    Option,
+)
 from gstream.algorithms.support.arguments import limit_of, source_ids, unreached
 from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal import float_sums
 from gstream.algorithms.traversal.bfs import count_reached, distance_column, predecessor_column
 from gstream.algorithms.traversal.predecessors import find_predecessors, held_bytes, predecessor_bytes
-from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
+from gstream.algorithms.traversal.targets import Targets
+from gstream.programs.sssp import (
+    SSSP,
+    SSSP64,
+    SSSPInteger,
+    SSSPLong,
+    SSSPWithin,
+    SSSPWithin64,
+    SSSPWithinInteger,
+    SSSPWithinLong,
+)
 from gstream.results.column import Answer
 from gstream.results.result import LDBC_NO_PATH
 from pagestore.errors import UsageError
@@ -37,58 +57,61 @@ ALGORITHM = Algorithm(
     columns=("vertex", "distance", "predecessor"),
     options=(
         SOURCE, PREDECESSORS, FLOAT64,
-        Option("cutoff", NUMBER, None, "vertices farther away count as not reached", True),
+        Option("cutoff", NUMBER, None, "vertices farther away count as not reached", True), TARGETS,
     ),
     plan="program_of_sssp", proof=".distance_proofs:certify_sssp", proof_bytes=24,
     certificate="exact; of float weights a bound of the error",
     kept="4 or 8: distances",
     weights=NOT_NEGATIVE, holds="8 to 12, predecessors 8",
     program="gstream.programs.sssp:SSSP",
-    units=(".nearest:nearest_by_weight spread_hops",),
+    units=(".nearest:nearest_by_weight spread_hops", "gstream.programs.sssp:SSSPWithin"),
     proof_units=(
         ".distance_proofs:check_paths", "gstream.programs.sssp:SSSP64", ".float_proof:check_lengths",
     ),
 )  # fmt: skip
 
+WITHIN: dict[type[SSSP], type[SSSPWithin]] = {
+    SSSP: SSSPWithin, SSSP64: SSSPWithin64, SSSPInteger: SSSPWithinInteger, SSSPLong: SSSPWithinLong,
+}  # fmt: skip
 EXACT = 1 << 53  # whole numbers up to this one are float64s
 
 
 def run_sssp(
-    session: Session, source: Any, predecessors: bool = True, float64: bool = False, cutoff: float | None = None
-) -> Answer:
+    session: Session, source: Any, predecessors: bool = True, float64: bool = False, cutoff: float | None = None,
+    targets: Any = None,
+) -> Answer:  # fmt: skip
     """Columns distance (and predecessor), and the summary.
 
     source: one user ID or several (distance to the nearest). float64: sums in double precision. cutoff: vertices
-    farther away count as not reached; the search goes on to them all the same.
-    Raises UsageError (no source, or one that is not in the graph; a store without weights; a cutoff below 0),
+    farther away count as not reached; the search goes on to them all the same. targets: those beyond the farthest one
+    count as not reached, and the search ends there.
+    Raises UsageError (no source or target, or one not in the graph; a store without weights; a cutoff below 0),
     InputError (a negative or NaN weight, named by its edge).
     """
     ids = source_ids(source, "sssp")
     if cutoff is not None and not cutoff >= 0:
         raise UsageError(f"--cutoff {cutoff}: must be at least 0; it is the weight of the longest paths. Leave it out.")
     sources = session.store.lookup(ids)
-    program = program_of_sssp(session, ids, float64, predecessors)
+    aim = Targets(session, sources, targets, "sssp", weighted=True)
+    program = program_of_sssp(session, ids, float64, predecessors, targets=targets, most=aim.weight)
     outcome = session.run(program)
     supersteps, distance, note = outcome.supersteps, outcome.value, ""
     above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
-    if type(program) is SSSP and (why := float_sums.why_wider(session, distance, sources, above)):
+    if type(program).value is SSSP.value and (why := float_sums.why_wider(session, distance, sources, above)):
         note = f"distances are summed in float64, as --float64 does: {why}"
         session.begin_again()
-        outcome = session.run(SSSP64(source=ids), kept=False)
+        outcome = session.run(_made(SSSP64, ids, targets, aim.weight), kept=False)
         supersteps, distance = supersteps + outcome.supersteps, outcome.value
         above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
-    limit = limit_of(distance.dtype, cutoff)
-    if limit is not None:
-        far = distance > limit
-        distance[far] = unreached(distance.dtype)
-        if above is not None:
-            above[far] = session.none
+    others = () if above is None else (above,)
+    limit = aim.cut(distance, *others, none=session.none, limit=limit_of(distance.dtype, cutoff))
     # Tables hold float64 for whole-number sums: exact up to 2^53, and "not reached" is inf in every .npy.
     column = distance_column(distance, LDBC_NO_PATH)
     columns = [column if column.dtype.kind == "f" else replace(column, dtype=np.dtype(np.float64))]
     if above is not None:
         columns.append(predecessor_column(session, above))
     found = session.finish(supersteps, outcome.converged, note or _digits_lost(distance))
+    found |= {} if targets is None or limit is None else {"limit": limit.item()}
     return columns, found | {"reached": count_reached(distance)}
 
 
@@ -101,19 +124,28 @@ def _digits_lost(distance: np.ndarray) -> str:
     return f"{show_things(lost, 'distance')} past 2^53 {verb} shown rounded, to 16 digits" if lost else ""
 
 
-def program_of_sssp(session: Session, source: Any, float64: bool, predecessors: bool, **options: Any) -> SSSP:
+def program_of_sssp(
+    session: Session, source: Any, float64: bool, predecessors: bool, targets: Any = None, most: float = math.inf,
+    **options: Any,
+) -> SSSP:  # fmt: skip
     """The program of the first search. Raises UsageError (no source, no weights), InputError (a wrong weight), CapError
     as all that follows it would."""
     ids = source_ids(source, "sssp")
-    program = program_for(session.meta, float64)(source=ids)
+    program = _made(program_for(session.meta, float64), ids, targets, most)
     dtype = program.value.dtype
     above_bytes = predecessor_bytes(session, dtype, weighted=True)
     if predecessors or session.proof_bytes:  # a certificate looks for them, too
         session.foresee(later=above_bytes)
-    follows = (SSSP64(source=ids),) if type(program) is SSSP else ()  # it may, and does in the certificate
+    proof = (SSSP64(source=ids),) if program.value is SSSP.value else ()
+    follows = (_made(SSSP64, ids, targets, most),) if program.value is SSSP.value else ()
     beside = held_bytes(session, dtype, looked_for=not predecessors)
-    check_run_memory(session, program, maybe=follows, later_maybe=above_bytes, proof=follows, beside_proof=beside)
+    check_run_memory(session, program, maybe=follows, later_maybe=above_bytes, proof=proof, beside_proof=beside)
     return program
+
+
+def _made(program: type[SSSP], source: Any, targets: Any, most: float) -> SSSP:
+    """The program, or the one like it that goes no farther than `most`, where there are targets."""
+    return program(source=source) if targets is None else WITHIN[program](source=source, limit=most)
 
 
 def program_for(meta: Meta, float64: bool = False) -> type[SSSP]:

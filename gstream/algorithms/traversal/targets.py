@@ -1,0 +1,61 @@
+"""A search that is asked for the distances of some vertices goes no farther than the farthest of them.
+
+How far that is, searches from both ends find (gstream.reading.meeting), which read few pages. The run then ends there.
+Stores with one topology, many targets, and memory caps that the arrays of these searches would strain, have the whole
+run. The answer is the same: vertices beyond the farthest target count as not reached, if all targets are reached.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support.arguments import unreached
+from gstream.algorithms.support.session import Session
+from gstream.algorithms.support.vertex_files import given_vertices
+from gstream.reading.meeting import find_path, search_bytes
+
+FEW = 16  # targets that are searched for
+ROUNDING = 2.0**-23  # of a sum in float32, twice as much as it may be
+CAP_SHARE = 4  # part of a memory cap that the searches may take
+
+
+class Targets:
+    """The targets of one call.
+
+    ids: their store IDs. steps: edges of the longest of the shortest paths to them; None: not known. weight: no sum of
+    weights along these paths is greater, in float32 either; inf: not known.
+    """
+
+    def __init__(self, session: Session, sources: np.ndarray, given: Any, algorithm: str, weighted: bool) -> None:
+        self.ids = None if given is None else given_vertices(session.store, given, algorithm, "target")
+        self.steps: int | None = None
+        self.weight = math.inf
+        cap, store = session.engine.options.host_memory, session.store
+        roomy = cap is None or search_bytes(store) <= cap // CAP_SHARE
+        if self.ids is not None and 0 < len(self.ids) <= FEW and roomy and store.has("out") and store.has("in"):
+            paths = [find_path(store, sources, int(target), weighted) for target in self.ids.tolist()]
+            known = [path for path in paths if path is not None]
+            if len(known) == len(paths):
+                self.steps = max(int(path.length) for path in known)
+                sums = (path.length * (1 + len(path.vertices) * ROUNDING) for path in known)
+                self.weight = math.nextafter(max(sums), math.inf)
+
+    def cut(self, distance: np.ndarray, *others: np.ndarray, none: Any, limit: Any = None) -> Any:
+        """Distances beyond `limit` (None: there is none) and beyond the farthest target become "not reached"; others:
+        arrays that then are `none`. Returns the limit that holds."""
+        far = None
+        if self.ids is not None and len(self.ids):
+            reached = distance[self.ids.astype(np.int64)]
+            far = None if (reached == unreached(distance.dtype)).any() else reached.max()
+        limits = [one for one in (limit, far) if one is not None]
+        if not limits:
+            return None
+        least = min(limits)
+        beyond = distance > least
+        distance[beyond] = unreached(distance.dtype)
+        for array in others:
+            array[beyond] = none
+        return least
