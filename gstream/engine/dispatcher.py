@@ -34,8 +34,10 @@ from gstream.paging.ownership import cut_batches
 from gstream.paging.page_source import PageSource, nothing
 from gstream.paging.page_table import NO_PAGES, PageTable
 
-IN_FLIGHT = 3  # batches that a device may have queued before it takes the next: a millisecond of its link,
-QUEUED = 4  # or a fourth of those that are left, so that threads which wake up don't keep it waiting
+# Batches that a device may have queued before it takes the next: what is queued can't go to the cores. More of them, a
+# fourth of those that are left, keep the link busy where threads that wake up hold the other thread back; no more than
+# the link takes QUEUE_S for. So long, too, it copies ahead for the next superstep: while others merge.
+IN_FLIGHT, QUEUED, QUEUE_S = 2, 4, 4e-3
 AT_ONCE = 0.75  # of their share of what is left, that the cores take; waking their threads delays the other thread, too
 LEAST_PAGES = 8  # worth it
 WORTH = 0.97  # of the time without the cores: what it must fall to
@@ -199,7 +201,8 @@ class Dispatcher:
                 continue
             batches = cut_batches(others, table.stretch, source.plan.batch_pages, table.small_pages)
             waiting.append(Stretches(batches))
-            feedings.append(self._feed(device, source, waiting[-1], again))
+            most = self._learnt(step, table).devices / len(run.devices) * QUEUE_S / source.plan.batch_pages
+            feedings.append(self._feed(device, source, waiting[-1], again, int(most)))
         pools, pages = (pools, 0) if self._fixed else (waiting, sum(one.left for one in waiting))
         self._side_by_side(self._work(step, there, pools, sources[-1], chunk), feedings, pools)
         if pages:
@@ -277,18 +280,19 @@ class Dispatcher:
                 state.refresh(every)
         state.load(chunk, values=True)
 
-    def _feed(self, device: Device, source: PageSource, waiting: Stretches, again: bool) -> Feeding:
-        """A device's part of the pages. again: the first of them are copied for the next superstep."""
+    def _feed(self, device: Device, source: PageSource, waiting: Stretches, again: bool, most: int) -> Feeding:
+        """A device's part of the pages. most: batches that its link takes QUEUE_S for. again: as many of the first are
+        copied for the next superstep."""
         weights = self._run.plan.weights
         while True:
-            while device.behind >= max(IN_FLIGHT, waiting.batches_left // QUEUED):
+            while device.behind >= max(IN_FLIGHT, min(most, waiting.batches_left // QUEUED)):
                 device.wait_for_room()
             if len(numbers := waiting.take_last()) == 0:
                 break
             for batch in source.batches(numbers, False, device.wait_for_room, weights):
                 device.submit(batch)
             yield
-        for numbers in reversed(waiting.batches) if again else ():
+        for numbers in waiting.batches[: -max(IN_FLIGHT, most) - 1 : -1] if again else ():
             for batch in source.first_again(numbers, weights):
                 if not device.submit_ahead(batch):
                     return

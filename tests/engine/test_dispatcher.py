@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import choice
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from planned import PROGRAMS, make
 from shared_steps import check_shared, draw_dispatchers, expected_of, shared_options
 
 import gstream
-from gstream.engine.dispatcher import Stretches
+from gstream.engine.dispatcher import Dispatcher, Stretches
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions, parse_devices, split_cores
 from gstream.planning import planner
@@ -81,6 +83,36 @@ def test_stretches_are_taken_once_from_both_ends():
     assert pages.take_last().tolist() == [*range(20, 30)] and pages.left == 2
     assert pages.take_last().tolist() == [12, 13] and pages.left == 0
     assert len(pages.take_last()) == len(pages.take_first(5)) == 0
+
+
+class Queue:
+    """A device whose link is slow: a batch is over when it is waited for."""
+
+    def __init__(self):
+        self.behind, self.most, self.ahead = 0, [], 0
+
+    def submit(self, batch):
+        self.behind += 1
+        self.most.append(self.behind)
+
+    def wait_for_room(self):
+        self.behind -= 1
+
+    def submit_ahead(self, batch):
+        self.ahead += 1
+        return True
+
+
+@pytest.mark.parametrize(("most", "ahead"), [(0, 2), (5, 5), (100, 40)])
+def test_a_device_leaves_pages_to_the_cores_while_its_link_is_busy(most, ahead):
+    """What is queued, or copied ahead, can't go to the cores any more: it is no more than the link takes some ms for."""
+    source = SimpleNamespace(batches=lambda numbers, *given: [numbers], first_again=lambda numbers, weights: [numbers])
+    device, waiting = Queue(), Stretches([np.arange(16 * first, 16 * first + 16) for first in range(40)])
+    run = SimpleNamespace(plan=SimpleNamespace(weights=False))
+    for _ in Dispatcher._feed(SimpleNamespace(_run=run), device, source, waiting, True, most):
+        pass
+    assert len(device.most) == 40 and max(device.most) <= max(2, min(most, 10)) and device.ahead == ahead
+    assert device.most[-1] <= 2
 
 
 def test_devices_beside_each_other_are_named():
