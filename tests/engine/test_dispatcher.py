@@ -105,7 +105,7 @@ class Queue:
 
 @pytest.mark.parametrize(("most", "ahead"), [(0, 2), (5, 5), (100, 40)])
 def test_a_device_leaves_pages_to_the_cores_while_its_link_is_busy(most, ahead):
-    """What is queued, or copied ahead, can't go to the cores any more: it is no more than the link takes some ms for."""
+    """What is queued, or copied ahead, can't go to the cores any more: no more than the link takes some ms for."""
     source = SimpleNamespace(batches=lambda numbers, *given: [numbers], first_again=lambda numbers, weights: [numbers])
     device, waiting = Queue(), Stretches([np.arange(16 * first, 16 * first + 16) for first in range(40)])
     run = SimpleNamespace(plan=SimpleNamespace(weights=False))
