@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import subprocess
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -13,6 +15,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import gstream
+import pagestore
 from pagestore import convert_arrays
 from pagestore.errors import CapError, UsageError
 from pagestore.reader import PageReader
@@ -257,6 +260,16 @@ def test_help_begins_with_the_api() -> None:
     named = gstream.__doc__
     for name in ("open", "convert", "from_edges", "from_pandas", "generate", "Graph", "Result", "Program"):
         assert f"    {name}" in named, name
+
+
+def test_types_ship() -> None:
+    """Both packages say that they are typed, and every door is annotated in full."""
+    for package in (gstream, pagestore):
+        assert (Path(package.__file__).parent / "py.typed").exists()
+    for name in ("open", "convert", "generate", *(name for name in gstream.__all__ if name.startswith("from_"))):
+        parameters = inspect.signature(getattr(gstream, name)).parameters.values()
+        assert all(one.annotation is not inspect.Parameter.empty for one in parameters), name
+        assert getattr(gstream, name).__annotations__["return"] == "Graph"
 
 
 def test_closed_graphs_say_so() -> None:
