@@ -177,7 +177,7 @@ def unsound(layout: PageLayout, rows: np.ndarray, last_id: np.generic, pages: np
     headers = pages[:, :HEADER_BYTES].copy().view(HEADER)[:, 0]
     differ = np.any([headers[name] != rows[name] for name in HEADER.names or ()], axis=0)
     scratch = np.empty((2, int(rows["records"].max())), np.uint64)
-    told = [np.ascontiguousarray(rows[name]) for name in TOLD]
+    told = [np.array(rows[name]) for name in TOLD]  # copies: the kernel is compiled anew for read-only arrays
     words, begin = pages.view(layout.id_dtype), np.uint64(layout.header_words)
     found = first_unsound(words, begin, last_id, *told, *scratch)
     wrong = np.append(np.flatnonzero(differ), found)

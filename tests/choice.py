@@ -34,6 +34,11 @@ def seeds(some: int, cases: Iterable[Any]) -> list[Any]:
     return [case if at in chosen else pytest.param(case, marks=pytest.mark.long) for at, case in enumerate(cases)]
 
 
+def also(*values: Any) -> list[Any]:
+    """Values of a parameter that "some" has not: others show the same, and these have kernels of their own."""
+    return [pytest.param(value, marks=pytest.mark.long) for value in values]
+
+
 def deselected(items: Sequence[pytest.Item], asked: Sequence[str]) -> list[pytest.Item]:
     """Those that are not to be run. asked: what pytest was given; tests that it names are run."""
     if MODE == "all" or any("::" in what for what in asked):

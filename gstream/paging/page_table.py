@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -125,17 +126,22 @@ class PageTable:
 def page_table(topology, devices: int) -> PageTable:  # type: ignore[no-untyped-def]  # a pagestore Topology
     """PageTable of a pagestore Topology for a run on `devices` devices."""
     directory = topology.directory
+
+    def column(name: str, *dtype: Any) -> np.ndarray:
+        """A copy, of one page too: kernels are compiled anew for arrays that may not be written."""
+        return np.array(directory[name], *dtype)
+
     return PageTable(
         name=topology.name,
         layout=topology.layout,
         small_pages=topology.small_pages,
-        first_vertex=np.ascontiguousarray(directory["first_vertex"]).astype(np.uint64, copy=False),
-        last_vertex=np.ascontiguousarray(directory["last_vertex"]).astype(np.uint64, copy=False),
-        edges=np.ascontiguousarray(directory["edges"]).astype(np.uint64, copy=False),
-        records=np.ascontiguousarray(directory["records"]),
+        first_vertex=column("first_vertex", np.uint64),
+        last_vertex=column("last_vertex", np.uint64),
+        edges=column("edges", np.uint64),
+        records=column("records"),
         group=np.maximum(directory["group"], 1),
-        page_layout=np.ascontiguousarray(directory["layout"]),
-        crc=np.ascontiguousarray(directory["crc"]),
+        page_layout=column("layout"),
+        crc=column("crc"),
         weight_dtype=None if topology.weight_dtype is None else np.dtype(topology.weight_dtype),
         weight_page_bytes=topology.weight_page_bytes or 0,
         stretch=stretch_pages(len(directory), devices, topology.layout.stretch_pages * times_longer(devices)),

@@ -7,6 +7,7 @@ import random
 import re
 from typing import Any
 
+import choice
 import numpy as np
 import pytest
 
@@ -51,7 +52,8 @@ def example(name: str) -> Example:
     ends = (vertices * random.random((2, edges)) ** 2).astype(np.int64)
     if name == "acyclic":
         ends = np.sort(ends[:, ends[0] != ends[1]], axis=0)
-    weight = random.random(ends.shape[1]).astype(np.float32) if name in ("both", "in") else ends[0] % 9
+    whole = name in choice.few(("undirected",), ("out", "undirected", "acyclic", "few"))
+    weight = ends[0] % 9 if whole else random.random(ends.shape[1]).astype(np.float32)
     return Example(vertices, *ends, weight.astype(np.float64), **stored)
 
 
@@ -82,6 +84,7 @@ def test_options_are_those_of_the_algorithms():
         assert all(set(own) <= set(ALGORITHMS[name].defaults) for own in choices), name
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("store", STORES)
 def test_the_first_cap_that_is_named_is_enough(store, tmp_path):
     """Runs are drawn, so that each algorithm meets some devices and some caps."""

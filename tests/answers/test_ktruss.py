@@ -205,6 +205,7 @@ def test_wrong_use(tmp_path):
         assert len(graph.ktruss(k=1 << 62, certify=True)) == 0
 
 
+@pytest.mark.long
 def test_the_shipped_graph_is_networkx(tmp_path):
     check_truss(*shipped_pairs(), tmp_path)
 

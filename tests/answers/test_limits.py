@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 
+import choice
 import numpy as np
 import pytest
 
@@ -121,6 +122,7 @@ GRAPHS = {
     "negative": lambda: chain(-3e38, 6, 1),
     "edges of none": lambda: Example(4, np.array([0]), np.array([1]), np.ones(1), directed=False),
 }
+SUMS_OF_FLOATS = ("heat", "circuit", "neural")
 GIVEN = {"initial": {0: 1e308, 1: -1e308}, "nodes": [0, 1], "source": 0}
 
 
@@ -129,12 +131,15 @@ def asked(algorithm):
     return own if algorithm.name != "betweenness" else {"k": 1, "seed": 0}
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("name", GRAPHS)
 def test_json_tells_no_value_from_infinity_and_nan(tmp_path, capsys, name):
     """Strict JSON, of every algorithm: null is no value, as in Arrow; others are numbers, or named."""
     told = set()
     with gstream.open(GRAPHS[name]().stored(tmp_path)) as graph:
         for algorithm in ALGORITHMS.values():
+            if name == "integers" and algorithm.name in choice.few(SUMS_OF_FLOATS, ()):
+                continue
             try:
                 result = graph.execute(algorithm.name, asked(algorithm))
             except (UsageError, InputError):  # another graph is needed
@@ -154,7 +159,7 @@ def test_json_tells_no_value_from_infinity_and_nan(tmp_path, capsys, name):
             wild = [
                 x for column in result.columns for x in result.to_arrow()[column].to_pylist() if isinstance(x, float)
             ]
-            if any(not math.isfinite(x) for x in wild) and algorithm.name in ("heat", "circuit", "neural"):
+            if any(not math.isfinite(x) for x in wild) and algorithm.name in SUMS_OF_FLOATS:
                 assert result.summary["not_finite"] == sum(not math.isfinite(x) for x in wild)
     assert ("widest" in told) == (name not in ("no vertex", "negative"))
 

@@ -120,4 +120,4 @@ def compile_unit(unit) -> Path:
             f'extern "C" void run_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
             f"    emulated::call({kernel.name}, grid, {threads_of(kernel)}, given);\n}}"
         )
-    return library_of("\n".join(texts), "-O1")
+    return library_of("\n".join(texts), "-Og")  # half of -O1's time, which few runs repay

@@ -6,12 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import choice
 import numpy as np
 from engine_graphs import make_store, skewed_edges
 
 import gstream
 
 PAGE = 4096
+WIDE = choice.few(4, 8)  # bytes of an ID in undirected graphs: all other kernels, which test_device.py has, too
 ASKED: dict[str, dict[str, Any]] = {
     "rwr": {"source": [3, 5], "max_iter": 4, "float64": True},
     "katz": {"alpha": 0.01, "max_iter": 4},
@@ -57,7 +59,7 @@ def make_path(folder: Path, kind: str, vertices: int, edges: int) -> str:
     directed = kind != "undirected"
     with make_store(
         folder, source, target, weight, vertices=vertices, directed=directed, page_bytes=PAGE,
-        id_bytes=4 if directed else 8,
+        id_bytes=4 if directed else WIDE,
     ) as store:  # fmt: skip
         return store.path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import choice
 import numpy as np
 import pytest
 from engine_graphs import make_store, skewed_edges
@@ -11,6 +12,7 @@ from engine_graphs import make_store, skewed_edges
 import gstream
 from gstream.algorithms.support.blocks import Blocks
 
+WIDE = choice.few(4, 8)  # bytes of an ID in undirected graphs: all other kernels, which test_device.py has, too
 ASKED = {
     "bfs": {"source": 3},  # what finds predecessors, and what proves answers, are kernels, too
     "sssp": {"source": 3},
@@ -53,7 +55,7 @@ def make_path(folder: Path, kind: str, vertices: int, edges: int, page_bytes: in
     directed = kind == "directed"
     with make_store(
         folder, source, target, weight, vertices=vertices, directed=directed, page_bytes=page_bytes,
-        order="natural" if kind == "undirected" else "degree", id_bytes=8 if kind == "undirected" else 4,
+        order="natural" if kind == "undirected" else "degree", id_bytes=WIDE if kind == "undirected" else 4,
         columns=8 if kind == "columns" else 1,
     ) as store:  # fmt: skip
         topology = store.topology("out")

@@ -24,6 +24,7 @@ def paths(tmp_path_factory):
     return make_paths(tmp_path_factory, V, E)
 
 
+@pytest.mark.longer
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("options", ALL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import choice
 import numpy as np
 import pytest
 from compilers import needs_gxx
@@ -43,7 +44,7 @@ OPTIONS = {
 }
 
 
-@pytest.fixture(scope="module", params=["directed 4", "undirected 8"])
+@pytest.fixture(scope="module", params=["directed 4", *choice.also("undirected 4", "undirected 8")])
 def stores(request, tmp_path_factory):
     kind, width = request.param.split()
     source, target = skewed_edges(V, E, 31)

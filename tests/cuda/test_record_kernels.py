@@ -46,6 +46,7 @@ def launched(monkeypatch):
     return names
 
 
+@pytest.mark.longer
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize(("kind", "name"), CASES)

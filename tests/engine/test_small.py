@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, replace
 
+import choice
 import numpy as np
 import pytest
 from engine_graphs import skewed_edges
@@ -288,7 +289,7 @@ def test_pages_of_hubs_between_small_ones(tmp_path, usual):
 
 
 @pytest.mark.parametrize("id_bytes", [4, 8])
-@pytest.mark.parametrize("kind", ["bfs", "sssp"])
+@pytest.mark.parametrize("kind", ["bfs", *choice.also("sssp")])
 def test_ids_of_either_width(tmp_path, usual, driver_steps, kind, id_bytes):
     """A program that asks for no weights has none, though they lie in memory for one that does."""
     source, target = skewed_edges(3000, 20_000, 5)
