@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import pkgutil
@@ -9,16 +10,46 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from numba.core import caching
 from numba.core.dispatcher import Dispatcher
+from numba.extending import overload
 
 import gstream
 import pagestore
 from pagestore.jit import CacheFile, compiled
 
 ROOT = Path(pagestore.__file__).parent.parent
+
+
+def told():
+    """What Numba meets while it compiles `call` below."""
+
+
+SEEN = []
+
+
+@overload(told)
+def told_of():
+    SEEN.append(gc.isenabled())
+    return lambda: None
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_the_collector_rests_while_numba_compiles(wanted, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "SEEN", [])
+    (gc.enable if wanted else gc.disable)()
+    try:
+        numba.njit(lambda: told())()
+        assert gc.isenabled() == wanted
+        with pytest.raises(numba.TypingError):
+            numba.njit(lambda: told() + told())()
+        assert gc.isenabled() == wanted
+    finally:
+        gc.enable()
+    assert SEEN and not any(SEEN)
 
 
 def race(kind, folder):
