@@ -24,22 +24,18 @@ from pagestore.jit import CacheFile, compiled
 ROOT = Path(pagestore.__file__).parent.parent
 
 
-def told():
-    """What Numba meets while it compiles `call` below."""
-
-
-SEEN = []
-
-
-@overload(told)
-def told_of():
-    SEEN.append(gc.isenabled())
-    return lambda: None
-
-
 @pytest.mark.parametrize("wanted", [True, False])
-def test_the_collector_rests_while_numba_compiles(wanted, monkeypatch):
-    monkeypatch.setattr(sys.modules[__name__], "SEEN", [])
+def test_the_collector_rests_while_numba_compiles(wanted):
+    def told():
+        """What Numba types while it compiles a function that calls it."""
+
+    seen = []
+
+    @overload(told)
+    def typed():
+        seen.append(gc.isenabled())
+        return lambda: None
+
     (gc.enable if wanted else gc.disable)()
     try:
         numba.njit(lambda: told())()
@@ -49,7 +45,7 @@ def test_the_collector_rests_while_numba_compiles(wanted, monkeypatch):
         assert gc.isenabled() == wanted
     finally:
         gc.enable()
-    assert SEEN and not any(SEEN)
+    assert seen and not any(seen)
 
 
 def race(kind, folder):
