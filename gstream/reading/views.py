@@ -23,6 +23,7 @@ from pagestore.sizes import show_bytes, show_things
 if TYPE_CHECKING:
     import networkx
     import pyarrow
+    import scipy.sparse
 
     from pagestore.export import ExportReport
     from pagestore.store import Store
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 BATCH_ROWS = 1 << 18
 DIRECTIONS = ("out", "in", "both")
 MOST_NETWORKX = 1_000_000  # edges: some 500 bytes each
+MOST_SCIPY = 100_000_000
 
 
 class Views(ABC):
@@ -154,6 +156,39 @@ class Views(ABC):
         refuse_replacing(Path(path), force)
         return export_edges(self.store, os.fspath(path), format, weights, shown_counts(progress, "export", "pages"))
 
+    @in_python()
+    def to_scipy(self, limit: int = MOST_SCIPY) -> scipy.sparse.csr_array:
+        """The adjacency matrix, scipy.sparse.csr_array: row i is vertex i in ascending order; weights, or 1.
+
+        Repeated edges are added up; an undirected graph's matrix is symmetric. Raises UsageError for more than `limit`
+        edges: each takes 16 to 32 bytes.
+        """
+        from scipy import sparse
+
+        from pagestore.decode import decode_topology
+
+        self._check_size(limit, 32, "SciPy")
+        store, count = self.store, len(self)
+        topology = store.topology(store.meta.topologies[0])
+        kind = np.dtype(np.int64) if topology.weight_dtype is None else topology.weight_dtype
+        near, far, weights = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, kind)]
+        for _, page in decode_topology(topology):
+            near.append(store.natural_of(page.source).astype(np.int64))
+            far.append(store.natural_of(page.target).astype(np.int64))
+            weights.append(np.ones(len(page.source), kind) if page.weight is None else page.weight)
+        ends = [np.concatenate(near), np.concatenate(far)]
+        places = tuple(reversed(ends) if topology.name == "in" else ends)
+        return sparse.coo_array((np.concatenate(weights), places), shape=(count, count)).tocsr()
+
+    def _check_size(self, limit: int, edge_bytes: int, library: str) -> None:
+        """Raise UsageError where the graph has more than `limit` edges."""
+        edges = self.number_of_edges()
+        if edges > limit:
+            raise UsageError(
+                f"{self.store.path}: has {show_things(edges, 'edge')}, more than limit={limit:,}; {library} would take "
+                f"about {show_bytes(edges * edge_bytes)}. Pass a greater limit, or take a subgraph."
+            )
+
     def _repr_html_(self) -> str:
         """The graph's figures, for notebooks: a table without any style or script."""
         rows = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in _facts(self.store))
@@ -167,12 +202,7 @@ class Views(ABC):
         """
         import networkx as nx
 
-        edges = self.number_of_edges()
-        if edges > limit:
-            raise UsageError(
-                f"{self.store.path}: has {show_things(edges, 'edge')}, more than limit={limit:,}; NetworkX would take "
-                f"about {show_bytes(edges * 500)}. Pass a greater limit, or take a subgraph."
-            )
+        self._check_size(limit, 500, "NetworkX")
         name = ("Multi" if self.is_multigraph() else "") + ("DiGraph" if self.is_directed() else "Graph")
         graph = getattr(nx, name)()
         graph.add_nodes_from(self)

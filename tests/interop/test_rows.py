@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import sys
+import types
 
 import numpy as np
 import pandas as pd
@@ -144,3 +146,30 @@ def test_plots(graph, tmp_path) -> None:
 def test_the_line_of_a_run(graph) -> None:
     line = graph.pagerank(max_iter=2, tol=0).run_line()
     assert line.startswith("pagerank, 4 rows, 2 supersteps, not converged, ") and line.endswith("; graph in memory")
+
+
+def test_a_notebook_has_a_bar(graph, monkeypatch, capsys) -> None:
+    """Where ipykernel is loaded and tqdm installed; lines on standard error elsewhere."""
+    shown: list[str] = []
+
+    class Bar:
+        total = n = 0
+
+        def __init__(self, **named) -> None:
+            assert named == {"bar_format": "{desc} {bar} {elapsed}"}
+
+        def set_description_str(self, text: str) -> None:
+            shown.append(text)
+
+        def refresh(self) -> None:
+            pass
+
+    graph.pagerank(progress=True)
+    assert "superstep 1: " in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    for name in ("tqdm", "tqdm.auto"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    sys.modules["tqdm.auto"].tqdm = Bar  # type: ignore[attr-defined]
+    graph.pagerank(progress=True, threads=1)
+    gstream.from_edges([1], [2], progress=True)
+    assert shown[0].startswith("superstep 1: ") and shown[-1] == "pack" and capsys.readouterr().err == ""

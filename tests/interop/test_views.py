@@ -145,6 +145,16 @@ def test_networkx_under_a_limit(both) -> None:
         graph.to_networkx(limit=10)
 
 
+def test_a_matrix_under_a_limit(both) -> None:
+    graph, wanted, _ = both
+    matrix = graph.to_scipy()
+    theirs = nx.to_scipy_sparse_array(wanted, nodelist=sorted(wanted), weight=None)
+    order = np.argsort([str(2 * v) for v in range(COUNT)]) if isinstance(next(iter(graph)), str) else np.arange(COUNT)
+    assert (matrix != theirs[order][:, order]).nnz == 0
+    with pytest.raises(UsageError, match="more than limit=10; SciPy would take about"):
+        graph.to_scipy(limit=10)
+
+
 def test_what_is_no_vertex_is_said(both) -> None:
     graph, _, name = both
     for call in (graph.degree, graph.neighbors):
