@@ -36,8 +36,9 @@ from gstream.paging.page_table import NO_PAGES, PageTable
 
 # Batches that a device may have queued before it takes the next: what is queued can't go to the cores. More of them, a
 # fourth of those that are left, keep the link busy where threads that wake up hold the other thread back; no more than
-# the link takes QUEUE_S for. So long, too, it copies ahead for the next superstep: while others merge.
-IN_FLIGHT, QUEUED, QUEUE_S = 2, 4, 4e-3
+# the link takes QUEUE_S for. So long, too, it copies ahead for the next superstep: while others merge. The last batches
+# are smaller, as far as the link takes BATCH_S for one, so that all are through at once.
+IN_FLIGHT, QUEUED, QUEUE_S, BATCH_S = 2, 4, 4e-3, 0.3e-3
 AT_ONCE = 0.75  # of their share of what is left, that the cores take; waking their threads delays the other thread, too
 LEAST_PAGES = 8  # worth it
 WORTH = 0.97  # of the time without the cores: what it must fall to
@@ -50,8 +51,9 @@ class Stretches:
 
     def __init__(self, batches: Sequence[np.ndarray]) -> None:
         self.batches = list(batches)
-        self._low, self._high = 0, len(self.batches)
-        self._cut = 0  # pages of the lowest batch that are taken
+        self._low, self._high = 0, len(self.batches)  # batches of which pages are left
+        self._cut = 0  # pages of the lowest batch that are taken,
+        self._end = 0  # and of the highest, from its end
         self.left = sum(map(len, self.batches))
         self._lock = threading.Lock()
 
@@ -59,14 +61,14 @@ class Stretches:
     def batches_left(self) -> int:
         return self._high - self._low
 
-    def take_last(self) -> np.ndarray:
-        """The last batch, or what is left of it; int64[0]: all are taken."""
+    def take_last(self, most: int) -> np.ndarray:
+        """Up to `most` of the last pages, of one batch; int64[0]: all are taken."""
         with self._lock:
             if self._low >= self._high:
                 return NO_PAGES
-            self._high -= 1
-            taken = self.batches[self._high][self._cut if self._low == self._high else 0 :]
-            self.left -= len(taken)
+            taken = self._of(self._high - 1)[-most:]
+            self._end += len(taken)
+            self._took(self._high - 1, taken)
             return taken
 
     def take_first(self, most: int) -> np.ndarray:
@@ -74,14 +76,26 @@ class Stretches:
         found: list[np.ndarray] = []
         with self._lock:
             while most > 0 and self._low < self._high:
-                part = self.batches[self._low][self._cut : self._cut + most]
-                found.append(part)
-                most -= len(part)
-                self.left -= len(part)
-                self._cut += len(part)
-                if self._cut == len(self.batches[self._low]):
-                    self._low, self._cut = self._low + 1, 0
+                found.append(self._of(self._low)[:most])
+                most -= len(found[-1])
+                self._cut += len(found[-1])
+                self._took(self._low, found[-1])
         return np.concatenate(found) if found else NO_PAGES
+
+    def _of(self, number: int) -> np.ndarray:
+        """What is left of the lowest or highest batch."""
+        batch = self.batches[number]
+        first = self._cut if number == self._low else 0
+        return batch[first : len(batch) - (self._end if number == self._high - 1 else 0)]
+
+    def _took(self, number: int, taken: np.ndarray) -> None:
+        """Count pages, and go on to the next batch where none is left of this one."""
+        self.left -= len(taken)
+        if len(self._of(number)) == 0:
+            if number == self._low:
+                self._low, self._cut = number + 1, 0
+            if number == self._high - 1:
+                self._high, self._end = number, 0
 
     def close(self) -> None:
         """Nobody takes any more."""
@@ -201,8 +215,7 @@ class Dispatcher:
                 continue
             batches = cut_batches(others, table.stretch, source.plan.batch_pages, table.small_pages)
             waiting.append(Stretches(batches))
-            most = self._learnt(step, table).devices / len(run.devices) * QUEUE_S / source.plan.batch_pages
-            feedings.append(self._feed(device, source, waiting[-1], again, int(most)))
+            feedings.append(self._feed(device, source, waiting[-1], again, self._learnt(step, table)))
         pools, pages = (pools, 0) if self._fixed else (waiting, sum(one.left for one in waiting))
         self._side_by_side(self._work(step, there, pools, sources[-1], chunk), feedings, pools)
         if pages:
@@ -280,19 +293,20 @@ class Dispatcher:
                 state.refresh(every)
         state.load(chunk, values=True)
 
-    def _feed(self, device: Device, source: PageSource, waiting: Stretches, again: bool, most: int) -> Feeding:
-        """A device's part of the pages. most: batches that its link takes QUEUE_S for. again: as many of the first are
-        copied for the next superstep."""
-        weights = self._run.plan.weights
+    def _feed(self, device: Device, source: PageSource, waiting: Stretches, again: bool, learnt: Learnt) -> Feeding:
+        """A device's part of the pages. again: some of the first are copied for the next superstep."""
+        weights, rate = self._run.plan.weights, learnt.devices / len(self._run.devices)
+        most = max(IN_FLIGHT, int(rate * QUEUE_S / source.plan.batch_pages))
+        least, share = max(LEAST_PAGES // 2, int(rate * BATCH_S)), learnt.devices / (learnt.devices + learnt.cores)
         while True:
             while device.behind >= max(IN_FLIGHT, min(most, waiting.batches_left // QUEUED)):
                 device.wait_for_room()
-            if len(numbers := waiting.take_last()) == 0:
+            if len(numbers := waiting.take_last(max(least, int(share * waiting.left / QUEUED)))) == 0:
                 break
             for batch in source.batches(numbers, False, device.wait_for_room, weights):
                 device.submit(batch)
             yield
-        for numbers in waiting.batches[: -max(IN_FLIGHT, most) - 1 : -1] if again else ():
+        for numbers in waiting.batches[: -most - 1 : -1] if again else ():
             for batch in source.first_again(numbers, weights):
                 if not device.submit_ahead(batch):
                     return

@@ -7,11 +7,13 @@ from types import SimpleNamespace
 import choice
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from planned import PROGRAMS, make
 from shared_steps import check_shared, draw_dispatchers, expected_of, shared_options
 
 import gstream
-from gstream.engine.dispatcher import Dispatcher, Stretches
+from gstream.engine.dispatcher import Dispatcher, Learnt, Stretches
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions, parse_devices, split_cores
 from gstream.planning import planner
@@ -76,24 +78,36 @@ def test_cores_stay_idle_where_devices_hold_all_pages(store):
         assert plan.cores is not None and plan.host_bytes["attributes of cores"] == sum(plan.cores.held.values())
 
 
-def test_stretches_are_taken_once_from_both_ends():
-    batches = [np.arange(10), np.arange(10, 14), np.arange(20, 30)]
-    pages = Stretches(batches)
-    assert pages.take_first(12).tolist() == [*range(12)]
-    assert pages.take_last().tolist() == [*range(20, 30)] and pages.left == 2
-    assert pages.take_last().tolist() == [12, 13] and pages.left == 0
-    assert len(pages.take_last()) == len(pages.take_first(5)) == 0
+@given(st.data())
+@settings(max_examples=200)
+def test_stretches_are_taken_once_from_both_ends(data):
+    sizes = data.draw(st.lists(st.integers(1, 20), max_size=8))
+    numbers = np.arange(sum(sizes))
+    pages = Stretches(np.split(numbers, np.cumsum(sizes)[:-1]) if sizes else [])
+    first, last = [], []
+    while pages.left:
+        most = data.draw(st.integers(1, 30))
+        if data.draw(st.booleans()):
+            first += pages.take_first(most).tolist()
+        else:
+            taken = pages.take_last(most).tolist()
+            assert 0 < len(taken) <= most and taken == sorted(taken)
+            last = taken + last
+        assert pages.left == len(numbers) - len(first) - len(last)
+        assert (pages.batches_left > 0) == (pages.left > 0)
+    assert first + last == numbers.tolist()
+    assert len(pages.take_last(9)) == len(pages.take_first(5)) == 0
 
 
 class Queue:
     """A device whose link is slow: a batch is over when it is waited for."""
 
     def __init__(self):
-        self.behind, self.most, self.ahead = 0, [], 0
+        self.behind, self.given, self.ahead = 0, [], 0
 
     def submit(self, batch):
         self.behind += 1
-        self.most.append(self.behind)
+        self.given.append((self.behind, len(batch)))
 
     def wait_for_room(self):
         self.behind -= 1
@@ -103,16 +117,18 @@ class Queue:
         return True
 
 
-@pytest.mark.parametrize(("most", "ahead"), [(0, 2), (5, 5), (100, 40)])
-def test_a_device_leaves_pages_to_the_cores_while_its_link_is_busy(most, ahead):
+@pytest.mark.parametrize(("rate", "most", "ahead", "last"), [(1e3, 2, 2, 4), (2e4, 5, 5, 6), (1e6, 8, 40, 16)])
+def test_a_device_leaves_pages_to_the_cores_while_its_link_is_busy(rate, most, ahead, last):
     """What is queued, or copied ahead, can't go to the cores any more: no more than the link takes some ms for."""
     source = SimpleNamespace(batches=lambda numbers, *given: [numbers], first_again=lambda numbers, weights: [numbers])
+    source.plan = SimpleNamespace(batch_pages=16)
     device, waiting = Queue(), Stretches([np.arange(16 * first, 16 * first + 16) for first in range(40)])
-    run = SimpleNamespace(plan=SimpleNamespace(weights=False))
-    for _ in Dispatcher._feed(SimpleNamespace(_run=run), device, source, waiting, True, most):
+    run = SimpleNamespace(plan=SimpleNamespace(weights=False), devices=[device])
+    for _ in Dispatcher._feed(SimpleNamespace(_run=run), device, source, waiting, True, Learnt(rate, rate)):
         pass
-    assert len(device.most) == 40 and max(device.most) <= max(2, min(most, 10)) and device.ahead == ahead
-    assert device.most[-1] <= 2
+    assert max(behind for behind, _ in device.given) == most and device.ahead == ahead
+    assert device.given[-1][0] <= 2 and last - 1 <= max(size for _, size in device.given[-3:]) <= last
+    assert sum(size for _, size in device.given) == 16 * 40
 
 
 def test_devices_beside_each_other_are_named():
