@@ -30,7 +30,8 @@ class Methods(ABC):
 
     def pagerank(
         self, alpha: float = 0.85, tol: float = 1e-06, max_iter: int = 100, iterations: int | None = None,
-        personalization: Any = None, float64: bool = False, certify: bool = False, **options: Any,
+        personalization: Any = None, float64: bool = False, active_above: float | None = None, execution: str = 'sync',
+        certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """PageRank, NetworkX's definition with weight=None. Columns: vertex, pagerank.
 
@@ -43,6 +44,8 @@ class Methods(ABC):
         - personalization: a mapping from user IDs to numbers, or a file with lines of `vertex weight`, parted by a tab,
           comma or blanks; "a, b" 1.
         - float64: values in double precision.
+        - active_above: changes of a rank by this much or less are not taken; default: all are.
+        - execution: async: new values are visible at once; fewer sweeps from disk.
         - certify: prove the answer (a bound of the error).
 
         Definition: dangling vertices give to all, or by personalization; no weights, repeated edges count; tol:
@@ -128,7 +131,7 @@ class Methods(ABC):
 
     def rwr(
         self, source: Any = None, alpha: float = 0.85, tol: float = 1e-06, max_iter: int = 100, float64: bool = False,
-        certify: bool = False, **options: Any,
+        execution: str = 'sync', certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Random walks with restart: PageRank personalised to sources. Columns: vertex, proximity.
 
@@ -139,6 +142,7 @@ class Methods(ABC):
         - tol: end at this L1 change, not times n as NetworkX.
         - max_iter: end after N iterations.
         - float64: values in double precision.
+        - execution: async: new values are visible at once; fewer sweeps from disk.
         - certify: prove the answer (a bound of the error).
 
         Definition: PageRank from sources, dangling vertices lead there; no weights, repeated edges count; tol: absolute

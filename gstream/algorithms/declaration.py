@@ -44,6 +44,7 @@ class Kind(NamedTuple):
 WHOLE = Kind(values.whole, "int", "N")
 NUMBER = Kind(values.number, "float", None)
 SWITCH = Kind(values.switch, "bool", None)
+SYNC_OR_ASYNC = Kind(values.execution, "str", "sync|async")
 VERTICES = Kind(None, "Any", "ID", "a user ID or several; ")
 NUMBERS = Kind(None, "Any", "FILE", "a mapping from user IDs to numbers, or a file with ")
 VERTEX_SET = Kind(None, "Any", "FILE", "user IDs, or a file with ")  # on the command line also one by one: --node ID
@@ -69,6 +70,7 @@ class Option:
 
 SOURCE = Option("source", VERTICES, None, "start here")
 FLOAT64 = Option("float64", SWITCH, False, "values in double precision")
+EXECUTION = Option("execution", SYNC_OR_ASYNC, "sync", "async: new values are visible at once; fewer sweeps from disk")
 PREDECESSORS = Option("predecessors", SWITCH, True, "the column predecessor, and the pass that finds it", True)
 EITHER_WAY = Option("undirected", SWITCH, False, "along edges in either direction")
 RADIUS = Option("radius", WHOLE, 1, "edges from the source", True)

@@ -11,7 +11,17 @@ from typing import Any
 
 import typer
 
-from gstream.algorithms.declaration import NUMBER, SWITCH, VERTEX_SET, VERTICES, WHOLE, Algorithm, Option, flag
+from gstream.algorithms.declaration import (
+    NUMBER,
+    SWITCH,
+    SYNC_OR_ASYNC,
+    VERTEX_SET,
+    VERTICES,
+    WHOLE,
+    Algorithm,
+    Option,
+    flag,
+)
 from gstream.algorithms.registry import ALGORITHMS, OPTIONS, find_algorithm
 from gstream.language.loading import is_program_path
 from pagestore.errors import UsageError
@@ -23,7 +33,14 @@ RUN_OPTIONS = (  # of the driver, as gstream.options.run_options.RunOptions has 
     "max_supersteps",
 )  # fmt: skip
 OWN = "Options of algorithms and programs"
-TYPES: dict[Any, Any] = {WHOLE: int, NUMBER: float, SWITCH: bool | None, VERTICES: list[str]}  # else the path of a file
+# Of what else there is, the value is the path of a file.
+TYPES: dict[Any, Any] = {
+    WHOLE: int,
+    NUMBER: float,
+    SWITCH: bool | None,
+    VERTICES: list[str],
+    SYNC_OR_ASYNC: str,
+}  # else the path of a file
 PLOTTED = ", ".join(algorithm.name for algorithm in ALGORITHMS.values() if algorithm.plotted)
 Declared = dict[str, tuple[Any, Any]]  # option -> (type, what typer makes it of)
 
@@ -133,7 +150,7 @@ def _shown(default: Any) -> str:
     """A default as users write it; "" if the option has none."""
     if default is None or isinstance(default, bool):
         return "yes" if default else ""
-    return f"{default:g}"
+    return default if isinstance(default, str) else f"{default:g}"
 
 
 def algorithm_help() -> str:

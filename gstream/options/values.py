@@ -48,6 +48,13 @@ def switch(option: str, value: Any) -> bool:
     raise UsageError(f"{keyword} {plain(repr(value))}: must be True or False. Pass one of them.")
 
 
+def execution(option: str, value: Any) -> str:
+    """How values become visible: "sync" or "async"."""
+    if value in ("sync", "async"):
+        return str(value)
+    raise UsageError(f"{option} {plain(repr(value))}: must be sync or async. Usual is sync.")
+
+
 def _scalar(value: Any, read: Callable[[str], float]) -> Any:
     """Text as the number that it is, an array of no dimension as its element; anything else stays."""
     if isinstance(value, str):

@@ -53,3 +53,33 @@ class PersonalizedPageRank64(PersonalizedPageRank):
     """The same in double precision."""
 
     value = f64
+
+
+class ActivePageRank(PageRank):
+    """PageRank that takes no change of `active_above` or less: residual and error grow by as much a vertex at most."""
+
+    active_above: float = 0.0
+
+    def activate(self, v):
+        return not abs(v.value - v.before) <= self.active_above
+
+
+class ActivePageRank64(ActivePageRank):
+    """The same in double precision."""
+
+    value = f64
+
+
+class ActivePersonalizedPageRank(PersonalizedPageRank):
+    """The same with preferences."""
+
+    active_above: float = 0.0
+
+    def activate(self, v):
+        return not abs(v.value - v.before) <= self.active_above
+
+
+class ActivePersonalizedPageRank64(ActivePersonalizedPageRank):
+    """The same in double precision."""
+
+    value = f64

@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.centrality.pagerank import program_of_pagerank, run_pagerank
-from gstream.algorithms.declaration import ALPHA, FLOAT64, NUMBER, SOURCE, SWITCH, Algorithm, Option, at_most, tolerance
+from gstream.algorithms.declaration import (
+    ALPHA,
+    EXECUTION,
+    FLOAT64,
+    NUMBER,
+    SOURCE,
+    SWITCH,
+    Algorithm,
+    Option,
+    at_most,
+    tolerance,
+)
 from gstream.algorithms.support.arguments import check_tolerance, source_ids
 from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.session import Session
@@ -31,7 +42,7 @@ ALGORITHMS = (
         definition="PageRank from sources, dangling vertices lead there; no weights, repeated edges count; tol: "
         "absolute L1",
         columns=("vertex", "proximity"), best="largest",
-        options=(SOURCE, ALPHA, tolerance(1e-6), at_most(100), FLOAT64),
+        options=(SOURCE, ALPHA, tolerance(1e-6), at_most(100), FLOAT64, EXECUTION),
         plan="program_of_rwr", proof=".residual_proofs:certify_rwr", proof_bytes=36,
         kept="4, float64 8: ranks",
         certificate="a bound of the error", holds="28, float64 36",
@@ -165,20 +176,24 @@ def program_of_hits(session: Session, max_iter: int, tol: float, normalized: boo
 
 
 def run_rwr(
-    session: Session, source: Any, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 100, float64: bool = False
-) -> Answer:
+    session: Session, source: Any, alpha: float = 0.85, tol: float = 1e-6, max_iter: int = 100, float64: bool = False,
+    execution: str = "sync",
+) -> Answer:  # fmt: skip
     """Column proximity (sum 1): where a walk is found that follows an edge with probability `alpha`, and else, or where
     no edge leaves, begins again at a source (GStream thesis, chapter 2). Raises UsageError (no or unknown source; wrong
     numbers)."""
     columns, found = run_pagerank(
-        session, alpha, tol, max_iter, personalization=restarts(session, source), float64=float64
-    )
+        session, alpha, tol, max_iter, personalization=restarts(session, source), float64=float64, execution=execution,
+    )  # fmt: skip
     return [Column("proximity", columns[0].values)], found
 
 
-def program_of_rwr(session: Session, source: Any, alpha: float, tol: float, max_iter: int, float64: bool) -> Any:
+def program_of_rwr(
+    session: Session, source: Any, alpha: float, tol: float, max_iter: int, float64: bool, execution: str = "sync"
+) -> Any:
     """The program of these options. Raises as run_rwr does."""
-    return program_of_pagerank(session, alpha, tol, max_iter, None, restarts(session, source), float64)
+    own = restarts(session, source)
+    return program_of_pagerank(session, alpha, tol, max_iter, None, own, float64, execution=execution)
 
 
 def restarts(session: Session, source: Any) -> dict[Any, float]:

@@ -13,11 +13,32 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.declaration import ALPHA, FLOAT64, NUMBERS, Algorithm, Option, at_most, exactly, tolerance
+from gstream.algorithms.centrality.async_ranks import relax
+from gstream.algorithms.declaration import (
+    ALPHA,
+    EXECUTION,
+    FLOAT64,
+    NUMBER,
+    NUMBERS,
+    Algorithm,
+    Option,
+    at_most,
+    exactly,
+    tolerance,
+)
 from gstream.algorithms.support.arguments import check_tolerance
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.vertex_files import find_numbers
-from gstream.programs.pagerank import PageRank, PageRank64, PersonalizedPageRank, PersonalizedPageRank64
+from gstream.programs.pagerank import (
+    ActivePageRank,
+    ActivePageRank64,
+    ActivePersonalizedPageRank,
+    ActivePersonalizedPageRank64,
+    PageRank,
+    PageRank64,
+    PersonalizedPageRank,
+    PersonalizedPageRank64,
+)
 from gstream.results.column import Answer, Column
 from pagestore.errors import InputError, UsageError
 from pagestore.sizes import show_things
@@ -37,6 +58,8 @@ ALGORITHM = Algorithm(
             'lines of `vertex weight`, parted by a tab, comma or blanks; "a, b" 1',
         ),
         FLOAT64,
+        Option("active_above", NUMBER, None, "changes of a rank by this much or less are not taken; default: all are"),
+        EXECUTION,
     ),
     plan="program_of_pagerank", proof=".residual_proofs:certify_pagerank", proof_bytes=36,
     kept="4, float64 8: ranks",
@@ -54,15 +77,27 @@ def run_pagerank(
     iterations: int | None = None,
     personalization: Any = None,
     float64: bool = False,
+    active_above: float | None = None,
+    execution: str = "sync",
 ) -> Answer:
     """Column pagerank (sums to 1), and the summary.
 
     iterations: exactly so many; otherwise until the L1 change is below `tol`, max_iter at most. personalization: a
     mapping from user IDs to weights >= 0, or the path of a file with lines `vertex weight`; others have weight 0.
+    active_above: a rank that would change by so much or less keeps its value, and its out-neighbours are not told; the
+    L1 error grows by up to as much a vertex / (1 - alpha).
+    execution: "async": without supersteps, on the host's cores (gstream.algorithms.centrality.async_ranks).
     Raises UsageError on numbers outside their limits, InputError on a bad personalization.
     """
-    program = program_of_pagerank(session, alpha, tol, max_iter, iterations, personalization, float64)
+    given = personalization, float64, active_above, execution
+    program = program_of_pagerank(session, alpha, tol, max_iter, iterations, *given)
     fixed = iterations is not None
+    if execution == "async":
+        preference = program.preference if isinstance(program, PersonalizedPageRank) else None
+        rank, sweeps, converged, change = relax(
+            session, alpha, tol, max_iter, iterations, preference, np.float64 if float64 else np.float32
+        )
+        return [Column("pagerank", rank)], session.finish(sweeps, converged or fixed) | {"l1_change": change}
     outcome = session.run(program, max_supersteps=iterations if fixed else max_iter, exactly=fixed)
     note = _vanished(session, outcome.value, alpha) if isinstance(program, PersonalizedPageRank) else ""
     found = session.finish(outcome.supersteps, outcome.converged or fixed, note)
@@ -84,15 +119,24 @@ def _vanished(session: Session, rank: np.ndarray, alpha: float) -> str:
 
 def program_of_pagerank(
     session: Session, alpha: float, tol: float, max_iter: int, iterations: int | None, personalization: Any,
-    float64: bool,
+    float64: bool, active_above: float | None = None, execution: str = "sync",
 ) -> PageRank:  # fmt: skip
     """The program that these options of `run_pagerank` ask for. Raises as that does."""
     check_numbers(alpha, tol, max_iter, iterations)
     given: dict[str, Any] = {"damping": alpha, "tolerance": 0.0 if iterations is not None else tol}
-    preference = preference_of(session, personalization)
+    if active_above is not None and not 0 <= active_above < 1:
+        raise UsageError(f"--active-above {active_above}: must be at least 0 and less than 1, as ranks are. Try 1e-9.")
+    if active_above is not None and execution == "async":
+        raise UsageError("--active-above: is for supersteps, and --execution async has none. Leave one of them out.")
+    preference, some = preference_of(session, personalization), active_above is not None
+    given |= {"active_above": active_above} if some else {}
     if preference is None:
-        return (PageRank64 if float64 else PageRank)(**given)
-    return (PersonalizedPageRank64 if float64 else PersonalizedPageRank)(preference=preference, **given)
+        made = (ActivePageRank, ActivePageRank64) if some else (PageRank, PageRank64)
+        return made[float64](**given)
+    own = (ActivePersonalizedPageRank, ActivePersonalizedPageRank64) if some else (
+        PersonalizedPageRank, PersonalizedPageRank64
+    )  # fmt: skip
+    return own[float64](preference=preference, **given)
 
 
 def check_numbers(alpha: float, tol: float, max_iter: int, iterations: int | None) -> None:

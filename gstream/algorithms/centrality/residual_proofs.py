@@ -219,7 +219,8 @@ def certify_pagerank(session: Session, columns: list[Column], options: dict[str,
     blocks, last = divmod(session.meta.vertices, BLOCK)
     terms = (session.meta.max_in_degree + blocks + (BLOCK if blocks else last)) / 2
     rounding = RANK_ROUNDINGS * float(np.finfo(rank.dtype).eps) + terms * float(np.finfo(np.float64).eps)
-    allowed = alpha * found["l1_change"] + rounding if found["supersteps"] else 2.0
+    kept = (options.get("active_above") or 0.0) * session.meta.vertices  # changes that were not taken
+    allowed = alpha * found["l1_change"] + kept + rounding if found["supersteps"] else 2.0
     bound = residual / (1 - alpha)
     if not residual <= allowed:
         raise refuse(f"one more iteration changes the ranks by {residual:.3g} in L1; {allowed:.3g} was promised")
