@@ -12,7 +12,7 @@ import pytest
 
 import pagestore
 from bench import machine
-from gstream.engine import checkpoint
+from gstream.engine import checkpoint_checks
 from pagestore.errors import GstreamError, InputError, StoreError
 from pagestore.inputs import adjacency, judge, linesource, npy
 from pagestore.reader import PageReader
@@ -66,7 +66,7 @@ FAULTS = [
     ("metis", adjacency, "parse_lists", broken, IndexError),
     ("npz", npy, "DAMAGE", (), Exception),
     ("contents of stores", PageReader, "read", unchecked, Wrong),
-    ("checkpoints", checkpoint, "_check_described", nothing, (KeyError, TypeError)),
+    ("checkpoints", checkpoint_checks, "_check_described", nothing, (KeyError, TypeError)),
 ]
 
 
