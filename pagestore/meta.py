@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from pagestore.crc import crc32
@@ -171,7 +171,8 @@ _OF_COLUMNS = ("columns", "padding_words")  # fields that version 1 has not
 
 def encode_meta(meta: Meta, checksums: dict[str, int]) -> bytes:
     """The 65,536 bytes of /meta. Long lists in the provenance are cut, with their length kept, until it fits."""
-    graph = {name: value for name, value in asdict(meta).items() if name in _fields_of(meta.version, meta.needs)}
+    kept = _fields_of(meta.version, meta.needs)
+    graph = {name: getattr(meta, name) for name in (entry.name for entry in fields(meta)) if name in kept}
     needs = {"needs": meta.needs} if meta.needs else {}
     while True:
         document = {"format": FORMAT, "version": meta.version, **needs, "checksums": checksums, "graph": graph}

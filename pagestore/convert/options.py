@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -187,4 +187,4 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""
-        return {**asdict(self), "edges": self.edges, "edges_per_second": self.edges_per_second}
+        return {**vars(self), "edges": self.edges, "edges_per_second": self.edges_per_second}
