@@ -138,8 +138,9 @@ def _missing(path: str, meta: Meta, folders: Sequence[str | os.PathLike], number
     looked.append(os.path.dirname(os.path.join(os.path.dirname(path), meta.stripes[number])) or ".")
     options = meta.provenance.get("options")
     written = options.get("stripe") if isinstance(options, dict) else None
-    known = isinstance(written, list) and len(written) == len(meta.stripes)
-    told = f" It was written to {plain(written[number])}." if known else ""
+    told = ""
+    if isinstance(written, list) and len(written) == len(meta.stripes):
+        told = f" It was written to {plain(written[number])}."
     return StoreError(
         f"{path}: its stripe {number} of {len(meta.stripes)}, {plain(os.path.basename(meta.stripes[number]))}, is not "
         f"in {', '.join(plain(folder) for folder in looked)}.{told} {SELF_MADE}"
