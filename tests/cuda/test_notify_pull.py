@@ -37,6 +37,11 @@ def activate(self, v): return abs(v.value - v.before) > 1e-6 * abs(v.before)
 """
 
 
+@pytest.fixture(autouse=True)
+def sweeps_are_long(monkeypatch):
+    monkeypatch.setattr("gstream.engine.notify_pull.LEAST_SECONDS", 0.0)
+
+
 def one(vertex=WEB + SIDE * SIDE // 2 + 50):
     values = np.zeros(VERTICES)
     values[vertex] = 1
@@ -102,3 +107,9 @@ def test_the_cores_agree(store, tmp_path):
     made = MADE["heat"](tmp_path)
     with Engine(store, RunOptions(devices=["host"])) as engine:
         assert np.allclose(run(store, made, 12).value, engine.run(made, max_supersteps=12).value, rtol=1e-12, atol=0)
+
+
+def test_it_is_left_out_where_sweeps_are_short(store, tmp_path, monkeypatch):
+    monkeypatch.setattr("gstream.engine.notify_pull.LEAST_SECONDS", 60.0)
+    steps = run(store, MADE["heat"](tmp_path), 3).stats.per_superstep
+    assert [(step.direction, step.edges_visited) for step in steps] == [("pull", store.meta.edges)] * 3

@@ -94,3 +94,14 @@ def test_changes_that_do_not_matter_are_not_taken(path, float64):
     assert found["certificate"]["l1_error_bound"] <= (VERTICES * 1e-8 + 1e-6) / 0.15
     assert np.abs(mine - theirs).sum() <= found["certificate"]["l1_error_bound"] + 1e-6
     assert 0 < np.abs(mine - theirs).sum()
+
+
+def test_a_run_goes_on_from_a_checkpoint(path, tmp_path):
+    given = {"devices": "host", "checkpoint": str(tmp_path / "kept"), "checkpoint_every": 1}
+    ranks(path, given, execution="async", max_iter=4)
+    mine, found = ranks(path, given | {"resume": True}, execution="async")
+    theirs, usual = ranks(path, {"devices": "host"}, execution="async")
+    assert found["converged"] and found["stats"]["kept"]["resumed"] == 4
+    assert abs(found["supersteps"] - usual["supersteps"]) <= 2
+    bounds = [summary["certificate"]["l1_error_bound"] for summary in (found, usual)]
+    assert np.abs(mine - theirs).sum() <= sum(bounds) + 1e-7

@@ -93,7 +93,7 @@ def run_pagerank(
     program = program_of_pagerank(session, alpha, tol, max_iter, iterations, *given)
     fixed = iterations is not None
     if execution == "async":
-        preference = program.preference if isinstance(program, PersonalizedPageRank) else None
+        preference: Any = program.preference if isinstance(program, PersonalizedPageRank) else None
         rank, sweeps, converged, change = relax(
             session, alpha, tol, max_iter, iterations, preference, np.float64 if float64 else np.float32
         )
