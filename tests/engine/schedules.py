@@ -20,7 +20,6 @@ from engine_graphs import Balance, make_store, skewed_edges
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions
 from gstream.planning.cost_equations import Constants
-from gstream.planning.plan import Plan
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank, PageRank64
 from gstream.programs.sssp import SSSP
@@ -111,7 +110,7 @@ class ScheduledEngine(Engine):
 
     constants = Constants()
 
-    def _measured(self, plan: Plan) -> Constants:
+    def measure(self) -> Constants:
         return self.constants
 
 
