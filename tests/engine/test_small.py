@@ -34,6 +34,7 @@ KINDS = {
     "columns": {"order": "degree", "columns": 8}, "in alone": {"order": "natural", "topology": "in"},
 }  # fmt: skip
 LEVELS = ("bfs", "back", "numbered")  # each superstep is a set; of others values spread within one, as lists are taken
+ENDS = "\ndef done(self, v): return v.value != INF\n"
 MADE = {
     "bfs": lambda source, folder: BFS(source=source),
     "back": lambda source, folder: BFSBack(source=source),
@@ -41,10 +42,7 @@ MADE = {
     "widest": lambda source, folder: Widest(source=source),
     "labels": lambda source, folder: program(folder, start="v.id", send="u.value")(),
     "numbered": lambda source, folder: program(
-        folder,
-        start=f"0 if v.id == {source} else INF",
-        send="g.superstep",
-        rest="\ndef done(self, v): return v.value != INF\n",
+        folder, start=f"0 if v.id == {source} else INF", send="g.superstep", rest=ENDS
     )(),
 }
 
