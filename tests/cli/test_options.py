@@ -133,7 +133,7 @@ def test_help_says_the_defaults_of_algorithms(gstream: Command) -> None:
     for algorithm in ALGORITHMS.values():
         for name, default in algorithm.defaults.items():
             if default is not None and default is not False:
-                shown = "yes" if default is True else f"{default:g}"
+                shown = "yes" if default is True else default if isinstance(default, str) else f"{default:g}"
                 assert re.search(rf"default .*\b{shown}\b", said[flag(name)]), (algorithm.name, name, default)
 
 
