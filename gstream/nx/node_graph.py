@@ -15,8 +15,9 @@ import numpy as np
 from gstream.graph import Graph
 from gstream.interop.options import split_options
 from gstream.interop.sources import networkx_edges
-from gstream.interop.storing import graph_of
+from gstream.interop.storing import graph_of, in_memory
 from pagestore.errors import InputError, UsageError
+from pagestore.inmemory import convert_in_memory
 from pagestore.memory import ArraySource
 
 if TYPE_CHECKING:
@@ -66,8 +67,11 @@ class NodeGraph:
             raise NotImplementedError(f"{attribute}: gstream's weights are finite numbers.")
         options, _ = split_options({"directed": graph.is_directed()})
         try:
-            source_of = ArraySource(source, target, weights, vertices=len(nodes), name="NetworkX's graph")
-            made = graph_of(source_of, None, options, {})
+            edges = ArraySource(source, target, weights, vertices=len(nodes), name="NetworkX's graph")
+            if in_memory(edges) is not None:  # one thread begins sooner than several
+                made = Graph(convert_in_memory(edges, options)[0], threads=1)
+            else:
+                made = graph_of(edges, None, options, {})
         except (InputError, UsageError) as error:
             raise NotImplementedError(str(error)) from error
         weight = attribute if weights is not None else None
