@@ -129,13 +129,30 @@ def _unlike(vertex: Any, vertices: list[Any]) -> bool:
     return isinstance(vertex, str) != isinstance(vertices[0], str)
 
 
+def _own_adjacencies(graph: Any) -> bool:
+    """Whether the class of a graph of NetworkX defines anew what a node's neighbours are."""
+    named = ("__getitem__", "neighbors", "adjacency", "adj")
+    return any(name in vars(kind) for kind in _kinds(type(graph)) for name in named)
+
+
+def _kinds(kind: type) -> list[type]:
+    """A class and those it inherits from, without NetworkX's own."""
+    return [one for one in kind.__mro__[:-1] if not one.__module__.startswith("networkx.classes.")]
+
+
 def networkx_edges(
     graph: Any, weight: str | None = "weight"
 ) -> tuple[list[Any], np.ndarray, np.ndarray, np.ndarray | None]:
     """(nodes in the graph's order, places of the sources, of the targets, weights): what any graph of NetworkX holds.
 
     weight: the edge attribute; edges without it weigh 1, as NetworkX has it. None, or no edge has it: no weights.
+    Raises UsageError for a class that has adjacencies of its own.
     """
+    if _own_adjacencies(graph):
+        raise UsageError(
+            f"NetworkX's graph: a {type(graph).__name__} has adjacencies of its own, which its edges may not show. "
+            "Pass a copy, as networkx.Graph(graph.edges)."
+        )
     nodes = list(graph)
     place = {node: at for at, node in enumerate(nodes)}
     pairs = chain.from_iterable((place[u], place[v]) for u, v in graph.edges())

@@ -12,22 +12,24 @@ from gstream.nx.node_graph import NodeGraph
 
 F = Callable[..., Any]
 Rule = Callable[[dict[str, Any]], bool | str]
+PATHS = "NetworkX chooses among equally short paths by the order of its adjacencies"
+BRIEF = "NetworkX answers sooner than a graph is converted"
 FUNCTIONS: dict[str, Function] = {}  # by NetworkX's names, of the modules that were imported
 
 
 @dataclass(frozen=True)
 class Function:
     """call: given a NodeGraph first. directed: True or False where it takes one kind alone. multigraph: parallel edges
-    change nothing. ours: it chooses among equally short paths otherwise than NetworkX, so only a graph of gstream's own
-    has its answer. weight: the parameter that names the weights; reads: whether they are read, at least 0.
-    rule: what else it asks of its arguments."""
+    change nothing. ours: why only a graph of gstream's own has its answer ("": any has). weight: the parameter that
+    names the weights; reads: whether they are read, at least 0. fixed: values that parameters must have. rule: what
+    else it asks of its arguments."""
 
     name: str
     call: F
     signature: inspect.Signature
     directed: bool | None
     multigraph: bool
-    ours: bool
+    ours: str
     weight: str | None
     reads: bool
     fixed: dict[str, Any]
@@ -44,7 +46,7 @@ class Function:
         graph = next(iter(given.values()))
         converted = not isinstance(graph, NodeGraph) and getattr(graph, "__networkx_backend__", "") != "gstream"
         if self.ours and converted:
-            return "NetworkX chooses among equally short paths by the order of its adjacencies"
+            return self.ours
         if self.directed is not None and graph.is_directed() != self.directed:
             return f"only {'directed' if self.directed else 'undirected'} graphs"
         if not self.multigraph and graph.is_multigraph():
@@ -76,7 +78,7 @@ class Function:
 
 
 def function(
-    *, directed: bool | None = None, multigraph: bool = False, ours: bool = False, weight: str | None = None,
+    *, directed: bool | None = None, multigraph: bool = False, ours: str = "", weight: str | None = None,
     reads: bool = False, rule: Rule | None = None, name: str | None = None, **fixed: Any,
 ) -> Callable[[F], F]:  # fmt: skip
     """Declare a function of NetworkX; fixed: parameters that must have these values. See Function."""

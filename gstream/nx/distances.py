@@ -44,9 +44,7 @@ def by_weight(graph: NodeGraph, sources: Any, weight: str | None, cutoff: Any = 
     return reached(graph, lengths(graph, sources, weight, cutoff), whole)
 
 
-def _target(found: dict[Any, Any], target: Any, graph: NodeGraph, source: Any, text: str) -> Any:
-    if target not in graph:
-        raise nx.NodeNotFound(NO_NODE.format(target))
+def _target(found: dict[Any, Any], target: Any, source: Any, text: str) -> Any:
     if target not in found:
         raise nx.NetworkXNoPath(text.format(source=source, target=target))
     return found[target]
@@ -133,7 +131,7 @@ def dijkstra_path_length(G: NodeGraph, source: Any, target: Any, weight: Any = "
     found = by_weight(G, G.vertex(source, text="Node {} not found in graph"), weight)
     if source == target:
         return 0
-    return _target(found, target, G, source, NO_PATH)
+    return _target(found, target, source, NO_PATH)
 
 
 @function(multigraph=True, weight="weight", reads=True)
@@ -141,7 +139,7 @@ def bellman_ford_path_length(G: NodeGraph, source: Any, target: Any, weight: Any
     found = by_weight(G, G.vertex(source, text=NO_SOURCE), weight)
     if source == target:
         return 0
-    return _target(found, target, G, source, "node {target} not reachable from {source}")
+    return _target(found, target, source, "node {target} not reachable from {source}")
 
 
 @function(multigraph=True, weight="weight", reads=True)
@@ -175,7 +173,7 @@ def shortest_path_length(
         return by_weight(G, G.vertex(start, text=NO_SOURCE if weight is None else NO_NODE), weight)
     found = by_weight(G, G.vertex(source, text="Source {} is not in G"), weight)
     G.vertex(target, text="Target {} is not in G")
-    return _target(found, target, G, source, NO_PATH if weight else "No path between {source} and {target}.")
+    return _target(found, target, source, NO_PATH if weight else "No path between {source} and {target}.")
 
 
 def _eccentricities(graph: NodeGraph, nodes: Any, weight: str | None) -> dict[Any, Any]:

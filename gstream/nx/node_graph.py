@@ -60,7 +60,10 @@ class NodeGraph:
         """
         if not len(graph):
             raise NotImplementedError("gstream has no graph without nodes.")
-        nodes, source, target, weights = networkx_edges(graph, attribute)
+        try:
+            nodes, source, target, weights = networkx_edges(graph, attribute)
+        except UsageError as error:
+            raise NotImplementedError(str(error)) from error
         if weights is not None and default is not None and default != 1:
             weights = np.array([value for _, _, value in graph.edges(data=attribute, default=default)])
         if weights is not None and (weights.dtype.kind not in "iuf" or not np.isfinite(weights).all()):

@@ -9,7 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from gstream.nx.declare import function
+from gstream.nx.declare import PATHS, function
 from gstream.nx.distances import NO_NODE, NO_SOURCE, lengths
 from gstream.nx.node_graph import NodeGraph, column
 
@@ -34,7 +34,7 @@ def _forward(given: dict[str, Any]) -> bool | str:
     return limit is None or limit >= 0 or "depth_limit is below 0"
 
 
-@function(multigraph=True, ours=True, rule=_forward)
+@function(multigraph=True, ours=PATHS, rule=_forward)
 def bfs_edges(
     G: NodeGraph, source: Any, reverse: bool = False, depth_limit: Any = None, sort_neighbors: Any = None
 ) -> Iterator[tuple[Any, Any]]:
@@ -42,14 +42,14 @@ def bfs_edges(
     return ((before, node) for node, before in found)
 
 
-@function(multigraph=True, ours=True, rule=_forward)
+@function(multigraph=True, ours=PATHS, rule=_forward)
 def bfs_predecessors(
     G: NodeGraph, source: Any, depth_limit: Any = None, sort_neighbors: Any = None
 ) -> Iterator[tuple[Any, Any]]:
     return iter(tree(G, G.vertex(source, nx.NetworkXError, NOT_IN), depth_limit))
 
 
-@function(multigraph=True, ours=True, rule=_forward)
+@function(multigraph=True, ours=PATHS, rule=_forward)
 def bfs_successors(
     G: NodeGraph, source: Any, depth_limit: Any = None, sort_neighbors: Any = None
 ) -> Iterator[tuple[Any, list[Any]]]:
@@ -57,7 +57,7 @@ def bfs_successors(
     return ((before, [node for node, _ in nodes]) for before, nodes in groupby(found, lambda pair: pair[1]))
 
 
-@function(multigraph=True, ours=True, rule=_forward)
+@function(multigraph=True, ours=PATHS, rule=_forward)
 def bfs_tree(
     G: NodeGraph, source: Any, reverse: bool = False, depth_limit: Any = None, sort_neighbors: Any = None
 ) -> nx.DiGraph:
@@ -76,12 +76,12 @@ def paths(found: list[tuple[Any, Any]], source: Any) -> dict[Any, list[Any]]:
     return made
 
 
-@function(multigraph=True, ours=True)
+@function(multigraph=True, ours=PATHS)
 def single_source_shortest_path(G: NodeGraph, source: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
     return paths(tree(G, G.vertex(source, text=NO_SOURCE), cutoff), source)
 
 
-@function(multigraph=True, ours=True)
+@function(multigraph=True, ours=PATHS)
 def all_pairs_shortest_path(G: NodeGraph, cutoff: Any = None) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
     return ((node, paths(tree(G, G.vertex(node), cutoff), node)) for node in G)
 
@@ -108,24 +108,26 @@ def _one_pair(given: dict[str, Any]) -> bool | str:
     return (given["source"] is not None and given["target"] is not None) or "paths of one pair alone"
 
 
-@function(multigraph=True, ours=True, weight="weight", reads=True, rule=_one_pair)
+@function(multigraph=True, ours=PATHS, weight="weight", reads=True, rule=_one_pair)
 def shortest_path(
     G: NodeGraph, source: Any = None, target: Any = None, weight: Any = None, method: str = "dijkstra"
 ) -> list[Any]:
     return path_to(G, source, target, weight)
 
 
-@function(multigraph=True, ours=True)
+@function(multigraph=True, ours=PATHS)
 def bidirectional_shortest_path(G: NodeGraph, source: Any, target: Any) -> list[Any]:
     return path_to(G, source, target, None)
 
 
-@function(multigraph=True, ours=True, weight="weight", reads=True)
+@function(multigraph=True, ours=PATHS, weight="weight", reads=True)
 def dijkstra_path(G: NodeGraph, source: Any, target: Any, weight: Any = "weight") -> list[Any]:
+    if target not in G:
+        raise nx.NetworkXNoPath(f"No path to {target}.")
     return path_to(G, source, target, weight)
 
 
-@function(multigraph=True, ours=True, weight="weight", reads=True)
+@function(multigraph=True, ours=PATHS, weight="weight", reads=True)
 def bidirectional_dijkstra(G: NodeGraph, source: Any, target: Any, weight: Any = "weight") -> tuple[Any, list[Any]]:
     path = path_to(G, source, target, weight)
     far = lengths(G, G.vertex(source, text=NO_NODE), weight)

@@ -8,43 +8,43 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from gstream.nx.declare import function
+from gstream.nx.declare import BRIEF, PATHS, function
 from gstream.nx.node_graph import NodeGraph, column
 
 
-@function(multigraph=True)
+@function(multigraph=True, ours=BRIEF)
 def is_isolate(G: NodeGraph, n: Any) -> bool:
     vertex = G.vertex(n, nx.NetworkXError, "Node {} is not in the graph.")
     return G.graph.degree(vertex) == 0
 
 
-@function(multigraph=True)
+@function(multigraph=True, ours=BRIEF)
 def isolates(G: NodeGraph) -> Iterator[Any]:
     return iter(G.nodes_of(np.flatnonzero(G.degrees("both" if G.is_directed() else "out") == 0)))
 
 
-@function(multigraph=True)
+@function(multigraph=True, ours=BRIEF)
 def number_of_isolates(G: NodeGraph) -> int:
     return int((G.degrees("both" if G.is_directed() else "out") == 0).sum())
 
 
-@function(multigraph=True)
+@function(multigraph=True, ours=BRIEF)
 def number_of_selfloops(G: NodeGraph) -> int:
     return G.self_loops
 
 
-@function(multigraph=True)
+@function(multigraph=True, ours=BRIEF)
 def is_empty(G: NodeGraph) -> bool:
     return G.number_of_edges() == 0
 
 
-@function(multigraph=True)
+@function(multigraph=True, ours=BRIEF)
 def is_regular(G: NodeGraph) -> bool:
     names = ("out", "in") if G.is_directed() else ("out",)
     return all(len(np.unique(G.degrees(name))) == 1 for name in names)
 
 
-@function(directed=False, multigraph=True)
+@function(directed=False, multigraph=True, ours=BRIEF)
 def is_k_regular(G: NodeGraph, k: int) -> bool:
     return bool((G.degrees("out") == k).all())
 
@@ -76,25 +76,25 @@ def _induced(graph: NodeGraph, rows: np.ndarray) -> nx.Graph:
     return made
 
 
-@function(ours=True, core_number=None)
+@function(ours=PATHS, core_number=None)
 def k_core(G: NodeGraph, k: int | None = None, core_number: Any = None) -> nx.Graph:
     found = _cores(G)
     return _induced(G, np.flatnonzero(found >= (found.max() if k is None else k)))
 
 
-@function(ours=True, core_number=None)
+@function(ours=PATHS, core_number=None)
 def k_shell(G: NodeGraph, k: int | None = None, core_number: Any = None) -> nx.Graph:
     found = _cores(G)
     return _induced(G, np.flatnonzero(found == (found.max() if k is None else k)))
 
 
-@function(ours=True, core_number=None)
+@function(ours=PATHS, core_number=None)
 def k_crust(G: NodeGraph, k: int | None = None, core_number: Any = None) -> nx.Graph:
     found = _cores(G)
     return _induced(G, np.flatnonzero(found <= (found.max() - 1 if k is None else k)))
 
 
-@function(ours=True, directed=False)
+@function(ours=PATHS, directed=False)
 def k_truss(G: NodeGraph, k: int) -> nx.Graph:
     if G.self_loops:
         raise nx.NetworkXNotImplemented("Input graph has self loops which is not permitted")
@@ -106,7 +106,7 @@ def k_truss(G: NodeGraph, k: int) -> nx.Graph:
     return made
 
 
-@function(ours=True, rule=lambda given: given["distance"] is None)
+@function(ours=PATHS, rule=lambda given: given["distance"] is None)
 def ego_graph(
     G: NodeGraph, n: Any, radius: float = 1, center: bool = True, undirected: bool = False, distance: Any = None
 ) -> nx.Graph:

@@ -175,6 +175,18 @@ def test_what_only_networkx_does_is_refused_by_name() -> None:
         backend.connected_components(graph)
 
 
+def test_a_class_with_adjacencies_of_its_own_is_not_read() -> None:
+    from networkx.algorithms.approximation.kcomponents import _AntiGraph
+
+    graph = _AntiGraph(nx.path_graph(4).edges)
+    with pytest.raises(NotImplementedError, match="has adjacencies of its own"):
+        backend.convert_from_nx(graph)
+    with pytest.raises(gstream.GstreamError, match="has adjacencies of its own"):
+        gstream.from_networkx(graph)
+    kind = type("Roads", (nx.DiGraph,), {})
+    assert len(gstream.from_networkx(kind([(0, 1)]))) == 2
+
+
 def test_answers_are_plain_numbers() -> None:
     graph = backend.convert_from_nx(nx.path_graph(4))
     for found in (backend.pagerank(graph), backend.core_number(graph), backend.closeness_centrality(graph)):
