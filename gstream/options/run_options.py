@@ -172,7 +172,7 @@ class RunOptions:
 
     @property
     def cache_policy(self) -> str | None:
-        """Policy of the page caches, None for no cache. A sweep larger than the cache gives LRU no hits: pin."""
+        """Policy of the page caches, None for none. Sweeps larger than host memory's cache give LRU no hits: pin."""
         return {"auto": "pinned", "0": None}.get(self.cache, self.cache)
 
 

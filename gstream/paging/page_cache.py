@@ -5,7 +5,8 @@ One implementation serves host memory (pages read from disk) and device memory (
 
     lru     the thesis's: a missed page always takes a slot, that of the page used longest ago
     pinned  the first pages to come keep their slots for good; later ones pass through unless a slot is free.
-            A cyclic sweep over more pages than slots gives LRU no hit at all, and pinned slots/pages of them.
+            A cyclic sweep over more pages than slots gives LRU no hit at all, and pinned slots/pages of them. Devices
+            look for all pages of a sweep first, and so have slots/pages hits by LRU, too.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import numpy as np
 from gstream.devices.job import DevicePlan, Range
 from gstream.options.run_options import READ_THREADS
 from gstream.paging.ownership import Partition, cut_batches, slices
+from gstream.paging.page_cache import PageCache
 from gstream.paging.page_source import SourcePlan
 from gstream.paging.page_table import PageTable
 from gstream.planning.cost_equations import Constants, superstep_seconds
@@ -20,6 +21,10 @@ from gstream.planning.memory_fit import Graph
 from pagestore.errors import ResourceError
 
 SHARED = 0.85  # of their rate alone that cores have while a link copies from the same memory (measured: 0.82)
+
+SWEEPS_TRIED = 8  # of a cache by LRU, whose hits repeat from the second or third on
+STEPS = 64  # in which pages as many as its slots come
+FEWEST_SLOTS = 50  # pages a slot, from which on nothing is hit
 
 
 @dataclass(frozen=True)
@@ -171,7 +176,7 @@ class Plan:
         on_devices = sum(self.slots(table))
         hit = min(1.0, on_devices / max(1, table.pages))
         held = sum(len(self._held(table, number)) for number in range(self.devices))
-        if self.device.policy == "lru" and hit < 1:  # a cyclic sweep larger than the cache
+        if self.device.policy == "lru" and hit < 1 and len(self.chunks) > 1:  # other chunks' pages replace a chunk's
             hit, held = 0.0, 0
         slots = source.cache_pages * self.devices + (on_devices if hit else 0)
         if cold:
@@ -191,22 +196,41 @@ class Plan:
 
 
 def _cache_hits(asked: list[np.ndarray], slots: int, policy: str | None, sweeps: int, held: np.ndarray) -> int:
-    """Hits of a page cache over so many full sweeps, as the policies of gstream.paging.page_cache have them.
+    """Hits of a device's page cache over so many full sweeps, as the policies of gstream.paging.page_cache have them.
 
     asked: the pages of one sweep in order, one array a chunk. held: pages that are in the cache. The first others that
-    come stay, too, and are hits from then on.
+    come stay, too, and are hits from then on. Devices take cached pages first, so LRU hits what it has in each sweep,
+    before others replace it; by chunks, other chunks' pages do.
     """
     if not slots or policy is None or not sweeps:
         return 0
     order = np.concatenate(asked)
     _, first = np.unique(order, return_index=True)
     if policy == "lru" and slots < len(first):
-        return 0  # a cyclic sweep larger than the cache
+        if len(asked) > 1:
+            return _lru_hits(asked, slots, sweeps, held)
+        return int(np.isin(order, held).sum()) + (sweeps - 1) * slots
     fresh = order[np.sort(first)]
     fresh = fresh[~np.isin(fresh, held)]
     if policy == "pinned":
         fresh = fresh[: max(0, slots - len(held))]
     return sweeps * int(np.isin(order, np.append(held, fresh)).sum()) - len(fresh)
+
+
+def _lru_hits(asked: list[np.ndarray], slots: int, sweeps: int, held: np.ndarray) -> int:
+    """The same of LRU over several chunks, by a cache that is asked; later sweeps are as the last one tried."""
+    if slots * FEWEST_SLOTS < sum(map(len, asked)):
+        return 0
+    cache = PageCache(1 + max(int(pages.max(initial=0)) for pages in (*asked, held)), slots, "lru")
+    cache.admit(held)
+    hits, step = [0], max(1, slots // STEPS)
+    for _ in range(min(sweeps, SWEEPS_TRIED)):
+        for pages in asked:
+            missing = pages[cache.look_up(pages) < 0]
+            for begin in range(0, len(missing), step):
+                cache.admit(missing[begin : begin + step])
+        hits.append(cache.hits)
+    return hits[-1] + max(0, sweeps - SWEEPS_TRIED) * (hits[-1] - hits[-2])
 
 
 def out_of_memory(host_bytes: dict[str, int]) -> ResourceError:
