@@ -32,30 +32,3 @@ class SSSPLong(SSSP):
     """The same for integer weights, exact, up to 2^63 - 1."""
 
     value = i64
-
-
-class SSSPWithin(SSSP):
-    """The same no farther than `limit`: longer paths are not followed."""
-
-    limit: float
-
-    def send(self, u, e, g):
-        return u.value + e.weight if u.value + e.weight <= self.limit else INF
-
-
-class SSSPWithin64(SSSPWithin):
-    """The same with sums in double precision."""
-
-    value = f64
-
-
-class SSSPWithinInteger(SSSPWithin):
-    """The same for integer weights, exact, below 2^32 - 1."""
-
-    value = u32
-
-
-class SSSPWithinLong(SSSPWithin):
-    """The same for integer weights, exact, up to 2^63 - 1."""
-
-    value = i64

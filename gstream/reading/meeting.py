@@ -66,7 +66,7 @@ def _meet(sides: list[_Side], sources: set[int], target: int) -> Path | None:
     while sum(side.nearest for side in sides) < best:
         forward = _turn(sides)
         side, other = sides[forward], sides[1 - forward]
-        found, meeting = side.step(other)
+        found, meeting = side.step(other, best)
         if found < best:
             best, middle = found, meeting
     if middle < 0:
@@ -103,20 +103,22 @@ class _Side:
         """The least distance that is due; inf: none is."""
         return float(self.distance[self.due].min()) if len(self.due) else np.inf
 
-    def step(self, other: _Side) -> tuple[float, int]:
-        """(length of the best path through a vertex that both have seen, that vertex), of those that this step met."""
+    def step(self, other: _Side, shortest: float) -> tuple[float, int]:
+        """(length of the best path through a vertex that both have seen, that vertex), of those that this step met and
+        that are shorter than the best one so far. Vertices from where no path could be shorter are left out."""
+        bound = shortest - other.nearest
         far = self.distance[self.due]
         limit = far.min() if not self.weighted else np.partition(far, len(far) // 2)[len(far) // 2]
         now = far <= limit if self.weighted is False or len(far) > FEW_DUE else np.ones(len(far), bool)
         taken, left = np.sort(self.due[now]), self.due[~now]
-        best, meeting, came = np.inf, -1, [left]
+        best, meeting, came = shortest, -1, [left]
         for page, listed in self._by_page(taken):
             words, weights = self._page(page)
             stride, records = records_of(self.topology, page)
             count = int(self.topology.directory["edges"][page])
             nearer = np.empty(count, np.int64)
             arrays = (self.distance, self.before, other.distance, other.before)
-            found, at, length = _relax(words, weights, records, stride, listed, *arrays, nearer)
+            found, at, length = _relax(words, weights, records, stride, listed, *arrays, best, bound, nearer)
             came.append(nearer[: int(found)])
             if length < best:
                 best, meeting = float(length), int(at)
@@ -161,9 +163,12 @@ class _Side:
 
 
 @compiled
-def _relax(words, weights, records, stride, listed, distance, before, other_distance, other_before, nearer):
-    """Lower distances over the lists of some vertices in a page: (how many came nearer, meeting vertex, its length)."""
-    count, meeting, best = 0, np.int64(-1), np.inf
+def _relax(
+    words, weights, records, stride, listed, distance, before, other_distance, other_before, best, bound, nearer
+):  # fmt: skip
+    """Lower distances below `bound` over the lists of some vertices in a page: (how many came nearer, vertex at which a
+    path shorter than `best` meets the other side or -1, its length)."""
+    count, meeting = 0, np.int64(-1)
     for v in listed:
         low, high = 0, records
         while low < high:  # slots ascend by vertex from the end of the page
@@ -180,10 +185,12 @@ def _relax(words, weights, records, stride, listed, distance, before, other_dist
             w = np.int64(words[place])
             far = distance[v] + (1.0 if weights is None else np.float64(weights[place]))
             if before[w] == 0 or far < distance[w]:
-                distance[w] = far
-                before[w] = v + 1
-                nearer[count] = w
-                count += 1
-                if other_before[w] != 0 and far + other_distance[w] < best:
+                meets = other_before[w] != 0 and far + other_distance[w] < best
+                if meets:
                     best, meeting = far + other_distance[w], w
+                if meets or far < bound:
+                    distance[w] = far
+                    before[w] = v + 1
+                    nearer[count] = w
+                    count += 1
     return count, meeting, best

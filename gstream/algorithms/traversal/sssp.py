@@ -10,7 +10,6 @@ distance(v) = least sum of weights of a path along out-edges from the nearest so
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -33,16 +32,7 @@ from gstream.algorithms.traversal import float_sums
 from gstream.algorithms.traversal.bfs import count_reached, distance_column, predecessor_column
 from gstream.algorithms.traversal.predecessors import find_predecessors, held_bytes, predecessor_bytes
 from gstream.algorithms.traversal.targets import Targets
-from gstream.programs.sssp import (
-    SSSP,
-    SSSP64,
-    SSSPInteger,
-    SSSPLong,
-    SSSPWithin,
-    SSSPWithin64,
-    SSSPWithinInteger,
-    SSSPWithinLong,
-)
+from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
 from gstream.results.column import Answer
 from gstream.results.result import LDBC_NO_PATH
 from pagestore.errors import UsageError
@@ -64,15 +54,12 @@ ALGORITHM = Algorithm(
     kept="4 or 8: distances",
     weights=NOT_NEGATIVE, holds="8 to 12, predecessors 8",
     program="gstream.programs.sssp:SSSP",
-    units=(".nearest:nearest_by_weight spread_hops", "gstream.programs.sssp:SSSPWithin"),
+    units=(".nearest:nearest_by_weight spread_hops",),
     proof_units=(
         ".distance_proofs:check_paths", "gstream.programs.sssp:SSSP64", ".float_proof:check_lengths",
     ),
 )  # fmt: skip
 
-WITHIN: dict[type[SSSP], type[SSSPWithin]] = {
-    SSSP: SSSPWithin, SSSP64: SSSPWithin64, SSSPInteger: SSSPWithinInteger, SSSPLong: SSSPWithinLong,
-}  # fmt: skip
 EXACT = 1 << 53  # whole numbers up to this one are float64s
 
 
@@ -84,7 +71,7 @@ def run_sssp(
 
     source: one user ID or several (distance to the nearest). float64: sums in double precision. cutoff: vertices
     farther away count as not reached; the search goes on to them all the same. targets: those beyond the farthest one
-    count as not reached, and the search ends there.
+    count as not reached; the search goes on all the same.
     Raises UsageError (no source or target, or one not in the graph; a store without weights; a cutoff below 0),
     InputError (a negative or NaN weight, named by its edge).
     """
@@ -93,14 +80,14 @@ def run_sssp(
         raise UsageError(f"--cutoff {cutoff}: must be at least 0; it is the weight of the longest paths. Leave it out.")
     sources = session.store.lookup(ids)
     aim = Targets(session, sources, targets, "sssp", weighted=True)
-    program = program_of_sssp(session, ids, float64, predecessors, targets=targets, most=aim.weight)
+    program = program_of_sssp(session, ids, float64, predecessors)
     outcome = session.run(program)
     supersteps, distance, note = outcome.supersteps, outcome.value, ""
     above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
-    if type(program).value is SSSP.value and (why := float_sums.why_wider(session, distance, sources, above)):
+    if type(program) is SSSP and (why := float_sums.why_wider(session, distance, sources, above)):
         note = f"distances are summed in float64, as --float64 does: {why}"
         session.begin_again()
-        outcome = session.run(_made(SSSP64, ids, targets, aim.weight), kept=False)
+        outcome = session.run(SSSP64(source=ids), kept=False)
         supersteps, distance = supersteps + outcome.supersteps, outcome.value
         above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
     others = () if above is None else (above,)
@@ -124,28 +111,19 @@ def _digits_lost(distance: np.ndarray) -> str:
     return f"{show_things(lost, 'distance')} past 2^53 {verb} shown rounded, to 16 digits" if lost else ""
 
 
-def program_of_sssp(
-    session: Session, source: Any, float64: bool, predecessors: bool, targets: Any = None, most: float = math.inf,
-    **options: Any,
-) -> SSSP:  # fmt: skip
+def program_of_sssp(session: Session, source: Any, float64: bool, predecessors: bool, **options: Any) -> SSSP:
     """The program of the first search. Raises UsageError (no source, no weights), InputError (a wrong weight), CapError
     as all that follows it would."""
     ids = source_ids(source, "sssp")
-    program = _made(program_for(session.meta, float64), ids, targets, most)
+    program = program_for(session.meta, float64)(source=ids)
     dtype = program.value.dtype
     above_bytes = predecessor_bytes(session, dtype, weighted=True)
     if predecessors or session.proof_bytes:  # a certificate looks for them, too
         session.foresee(later=above_bytes)
-    proof = (SSSP64(source=ids),) if program.value is SSSP.value else ()
-    follows = (_made(SSSP64, ids, targets, most),) if program.value is SSSP.value else ()
+    follows = (SSSP64(source=ids),) if type(program) is SSSP else ()  # it may, and does in the certificate
     beside = held_bytes(session, dtype, looked_for=not predecessors)
-    check_run_memory(session, program, maybe=follows, later_maybe=above_bytes, proof=proof, beside_proof=beside)
+    check_run_memory(session, program, maybe=follows, later_maybe=above_bytes, proof=follows, beside_proof=beside)
     return program
-
-
-def _made(program: type[SSSP], source: Any, targets: Any, most: float) -> SSSP:
-    """The program, or the one like it that goes no farther than `most`, where there are targets."""
-    return program(source=source) if targets is None else WITHIN[program](source=source, limit=most)
 
 
 def program_for(meta: Meta, float64: bool = False) -> type[SSSP]:

@@ -7,7 +7,6 @@ run. The answer is the same: vertices beyond the farthest target count as not re
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -18,30 +17,32 @@ from gstream.algorithms.support.vertex_files import given_vertices
 from gstream.reading.meeting import find_path, search_bytes
 
 FEW = 16  # targets that are searched for
-ROUNDING = 2.0**-23  # of a sum in float32, twice as much as it may be
 CAP_SHARE = 4  # part of a memory cap that the searches may take
 
 
 class Targets:
     """The targets of one call.
 
-    ids: their store IDs. steps: edges of the longest of the shortest paths to them; None: not known. weight: no sum of
-    weights along these paths is greater, in float32 either; inf: not known.
+    ids: their store IDs. steps: edges of the longest of the shortest paths to them; None: not known.
     """
 
     def __init__(self, session: Session, sources: np.ndarray, given: Any, algorithm: str, weighted: bool) -> None:
         self.ids = None if given is None else given_vertices(session.store, given, algorithm, "target")
         self.steps: int | None = None
-        self.weight = math.inf
         cap, store = session.engine.options.host_memory, session.store
         roomy = cap is None or search_bytes(store) <= cap // CAP_SHARE
-        if self.ids is not None and 0 < len(self.ids) <= FEW and roomy and store.has("out") and store.has("in"):
-            paths = [find_path(store, sources, int(target), weighted) for target in self.ids.tolist()]
+        if (
+            not weighted
+            and self.ids is not None
+            and 0 < len(self.ids) <= FEW
+            and roomy
+            and store.has("out")
+            and store.has("in")
+        ):
+            paths = [find_path(store, sources, int(target), False) for target in self.ids.tolist()]
             known = [path for path in paths if path is not None]
             if len(known) == len(paths):
                 self.steps = max(int(path.length) for path in known)
-                sums = (path.length * (1 + len(path.vertices) * ROUNDING) for path in known)
-                self.weight = math.nextafter(max(sums), math.inf)
 
     def cut(self, distance: np.ndarray, *others: np.ndarray, none: Any, limit: Any = None) -> Any:
         """Distances beyond `limit` (None: there is none) and beyond the farthest target become "not reached"; others:
