@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from gstream.devices.job import Repeat
 from gstream.engine.direction import Frontier
-from gstream.engine.notify_pull import MOST, NotifyPull
 from gstream.engine.run_state import Kept
 from gstream.engine.superstep import Supersteps, shares
 
@@ -22,7 +21,6 @@ class EarlyPull:
     def __init__(self, run: Supersteps) -> None:
         self._run = run
         self._begun: list[Repeat] = []
-        self._waits = NotifyPull.applies(run)  # where the frontier is small: it may pull less
 
     @classmethod
     def applies(cls, run: Supersteps) -> bool:
@@ -44,7 +42,7 @@ class EarlyPull:
                 run.forget()
             run.nested_loop(*run.whole)
         run.advance()
-        if not run.last and not (self._waits and frontier.vertices <= MOST * run.plan.graph.vertices):
+        if not run.last and frontier.vertices > run.few:
             self._begin()
         return run.close(run.whole[0], frontier, *began)
 

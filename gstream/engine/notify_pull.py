@@ -34,6 +34,7 @@ class NotifyPull:
         self._apart = plan.constants.disk / plan.constants.disk_apart if reads_disk(run) else 1.0
         names = type(run.code.program).totals
         self._read = [index for index, name in enumerate(names) if ("g", name) in run.code.emitter.reads("apply")]
+        run.few = MOST * plan.graph.vertices
         if run.code.sends_zero and run.supersteps == 0:
             run.kept = Kept.ZERO
 
@@ -52,8 +53,11 @@ class NotifyPull:
     def step(self, frontier: Frontier) -> Frontier | None:
         """A superstep where few vertices are active. The first of them sums all lists, and keeps what vertices got."""
         run = self._run
-        few = frontier.vertices <= MOST * run.plan.graph.vertices and run.pages_ahead == 0
-        if not few or (telling := self._telling()) is None:
+        if frontier.vertices > run.few or run.pages_ahead:
+            return None
+        telling = self._telling()
+        if telling is None:
+            run.few = frontier.vertices / 2  # asking takes a device some time
             return None
         assert run.whole is not None
         began = run.open()

@@ -67,7 +67,8 @@ class RunState:
     first. cut: the step that the frontier was cut with (gstream.engine.delta_stepping). pages_ahead: pages that were
     queued for the next superstep. vain_seconds: of a device that could not make this superstep. look_every: supersteps
     that a device makes by itself at once, at most. kept: what vertices got in the last superstep, of SUM; applied:
-    float64[totals], those that `apply` saw last, NaN where it saw none yet.
+    float64[totals], those that `apply` saw last, NaN where it saw none yet. few: active vertices up to
+    which notify-pull is asked whether it is worth it.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class RunState:
         self.exchange.attach(self.slices[0][1] if self.resident and self.slices else None, sends)
         self.began_at = self.supersteps = self.pages_ahead = 0
         self.look_every: int | None = None
+        self.few = -1.0
         self.kept, self.applied = Kept.NOTHING, np.full(len(code.totals), np.nan)
         self.last = False
         self.order: Order | None = None
