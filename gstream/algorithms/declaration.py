@@ -110,8 +110,9 @@ class Algorithm:
     which one is used, where packages have several. columns: of the answer; rows: what its rows are. best, groups: how
     Result.top ranks rows.
     options: its own. The function run_NAME(session, **options) of the same file runs it. plan: function that makes the
-    program a run begins with. proof: function of its certificate ("": none), proof_bytes: a vertex, that this holds at
-    most beside pages, of 4-byte IDs. certificate: what it proves, or why there is none.
+    program a run begins with. proof: function of its certificate ("": none), proof_bytes: a vertex, that this takes at
+    most beside pages, the answer and temporary arrays with it, of 4-byte IDs. certificate: what it proves, or why there
+    is none.
     directed: whether it needs a directed store or an undirected one; otherwise: what is said of the other kind, after
     "is directed, and". topology: "out", "in" or "both", where it needs these pages. weights: ANY or NOT_NEGATIVE, where
     it reads weights. holds: bytes a vertex. kept: bytes a vertex that a checkpoint keeps, and what they are; "": it

@@ -21,7 +21,7 @@ ALGORITHM = Algorithm(
     definition="in- and out-edges together, repeated ones each; an undirected self-loop counts once (NetworkX: "
     "twice)",
     columns=("degree", "vertices"), rows=DEGREE, plotted=True,
-    proof="certify_degrees", proof_bytes=32, certificate="every list counted",
+    proof="certify_degrees", proof_bytes=43, certificate="every list counted",
     holds="0", proof_units=(".residual_proofs:spread_rank",),
 )  # fmt: skip
 

@@ -33,7 +33,7 @@ ALGORITHMS = (
         definition="over paths to a vertex, edges of length 1; scaled by Wasserman and Faust if wf_improved",
         columns=("vertex", "closeness"), best="largest",
         options=(Option("wf_improved", SWITCH, True, "scale by what is reached"), DRAWN, SEED),
-        plan="program_of_reach", proof=".search_proofs:certify_closeness", proof_bytes=9,
+        plan="program_of_reach", proof=".search_proofs:certify_closeness", proof_bytes=73,
         certificate="16 to 256 vertices, searched for again",
         kept="40, in a program 48: sums, how many were reached, and by which of 64 searches",
         holds="60",
@@ -48,7 +48,7 @@ ALGORITHMS = (
         definition="sum of 1 / distance over paths to a vertex, edges of length 1; not divided by the number of "
         "vertices",
         columns=("vertex", "harmonic"), best="largest", options=(DRAWN, SEED),
-        plan="program_of_reach", proof=".search_proofs:certify_harmonic", proof_bytes=9,
+        plan="program_of_reach", proof=".search_proofs:certify_harmonic", proof_bytes=73,
         certificate="16 to 256 vertices, searched for again",
         kept="40, in a program 48: sums, how many were reached, and by which of 64 searches",
         holds="60",

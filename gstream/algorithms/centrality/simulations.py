@@ -48,7 +48,7 @@ ALGORITHMS = (
             INITIAL, exactly(10),
             Option("rate", NUMBER, help="share of a difference that flows by unit of weight and step; default: stable"),
         ),
-        plan="program_of_heat", proof="certify_heat", proof_bytes=56, certificate="all steps again",
+        plan="program_of_heat", proof="certify_heat", proof_bytes=66, certificate="all steps again",
         kept="16: sums of weights, temperatures",
         weights=NOT_NEGATIVE, holds="40",
         program="gstream.programs.heat:Heat", units=("gstream.programs.inflow:Inflow",),
@@ -60,7 +60,7 @@ ALGORITHMS = (
         definition="mean of in-neighbours by weight, all at once, `iterations` times; given ones hold; repeated "
         "edges count",
         columns=("vertex", "voltage"), best="largest", options=(INITIAL, exactly(10)),
-        plan="program_of_circuit", proof="certify_circuit", proof_bytes=56, certificate="all steps again",
+        plan="program_of_circuit", proof="certify_circuit", proof_bytes=66, certificate="all steps again",
         kept="16: sums of weights, voltages",
         weights=NOT_NEGATIVE, holds="40",
         program="gstream.programs.circuit:Circuit",
@@ -72,7 +72,7 @@ ALGORITHMS = (
         definition="tanh of the weighted sum of in-neighbours, all at once, `iterations` times; repeated edges "
         "count",
         columns=("vertex", "activation"), best="largest", options=(INITIAL, exactly(10)),
-        plan="program_of_neural", proof="certify_neural", proof_bytes=56, certificate="all steps again",
+        plan="program_of_neural", proof="certify_neural", proof_bytes=66, certificate="all steps again",
         kept="8: activations",
         weights=ANY, holds="32",
         program="gstream.programs.neural:Neural",
@@ -83,7 +83,10 @@ ALGORITHMS = (
 ROUNDING = 1e-9  # of temperatures, by thousands of steps in double precision
 TINY = float(np.finfo(np.float64).tiny)  # values below it round as much as it does
 
-Step = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+PART = 1 << 14  # vertices that a certificate's step takes at a time: it makes some ten arrays of as many
+
+# (which vertices; their values, errors, sums and what these are off by) -> (values, errors)
+Step = Callable[[slice, np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 @record_kernel(received="sum", slack="sum")
@@ -112,9 +115,12 @@ def certify_heat(session: Session, columns: list[Column], options: dict[str, Any
     given, relative = options.get("rate"), relative_rounding(session)
     rate = 1 / (float(inflow.max(initial=0.0)) or 1.0) if given is None else given
 
-    def step(x: np.ndarray, error: np.ndarray, got: np.ndarray, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        own = np.abs(1 - rate * inflow) * error + relative * (1 + 2 * rate * inflow) * _size(x)
-        return x + rate * (got - inflow * x), own + rate * slack
+    def step(
+        part: slice, x: np.ndarray, error: np.ndarray, got: np.ndarray, slack: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        flow = inflow[part]
+        own = np.abs(1 - rate * flow) * error + relative * (1 + 2 * rate * flow) * _size(x)
+        return x + rate * (got - flow * x), own + rate * slack
 
     return _prove(session, columns[0].values, values, options, step)
 
@@ -126,10 +132,12 @@ def certify_circuit(session: Session, columns: list[Column], options: dict[str, 
     inflow[held] = 0.0
     moves, relative = inflow != 0, relative_rounding(session)
 
-    def step(x: np.ndarray, error: np.ndarray, got: np.ndarray, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def step(
+        part: slice, x: np.ndarray, error: np.ndarray, got: np.ndarray, slack: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         following, off = x.copy(), error.copy()
-        np.divide(got, inflow, out=following, where=moves)
-        np.divide(slack, inflow, out=off, where=moves)
+        np.divide(got, inflow[part], out=following, where=moves[part])
+        np.divide(slack, inflow[part], out=off, where=moves[part])
         return following, off + relative * _size(following)
 
     return _prove(session, columns[0].values, values, options, step)
@@ -139,7 +147,9 @@ def certify_neural(session: Session, columns: list[Column], options: dict[str, A
     """Prove activations. Raises CertificateError."""
     values, _ = initial_values(session, options.get("initial"), "neural")
 
-    def step(x: np.ndarray, error: np.ndarray, got: np.ndarray, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def step(
+        part: slice, x: np.ndarray, error: np.ndarray, got: np.ndarray, slack: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         size = np.abs(got)  # tanh is steepest on the side of 0
         return np.tanh(got), np.tanh(size) - np.tanh(size - slack) + 8 * EPSILON
 
@@ -152,8 +162,7 @@ def _prove(session: Session, answer: np.ndarray, x: np.ndarray, options: dict[st
     session.reserve(answer, x, error)
     with np.errstate(all="ignore"):  # rates that are not stable may lead past all numbers
         for _ in range(iterations):
-            got, slack = _spread(session, x, error + relative * _size(x))
-            x, error = step(x, error, got, slack + relative * TINY)
+            _advance(session, x, error, relative, step)
         off = np.where(answer == x, 0.0, np.abs(answer - x))  # inf less inf is no number
         known = np.isfinite(error) & np.isfinite(x)
         wrong = known & ~(off <= error)
@@ -164,6 +173,15 @@ def _prove(session: Session, answer: np.ndarray, x: np.ndarray, options: dict[st
     lost = len(x) - int(np.count_nonzero(known))
     wild = f"nothing of {lost:,} of {len(x):,} values, which are past all numbers or may be by rounding"
     return {"holds": False, "proves": f"{wild}; of the others, {same}"}
+
+
+def _advance(session: Session, x: np.ndarray, error: np.ndarray, relative: float, step: Step) -> None:
+    """One step of x and its errors, in place."""
+    got, slack = _spread(session, x, error + relative * _size(x))
+    for first in range(0, len(x), PART):
+        part = slice(first, first + PART)
+        moved = step(part, x[part], error[part], got[part], slack[part] + relative * TINY)
+        x[part], error[part] = moved
 
 
 def _size(x: np.ndarray) -> np.ndarray:

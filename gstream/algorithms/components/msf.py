@@ -39,7 +39,7 @@ ALGORITHM = Algorithm(
     "There is one answer. Summary: total_weight, forest_edges, trees.",
     definition="ties by the edges' ends, the lesser first; the lightest of repeated edges, no self-loops",
     columns=("source", "target", "weight"), rows=EDGE,
-    proof="certify_msf", proof_bytes=37, certificate="exact", weights=ANY,
+    proof="certify_msf", proof_bytes=45, certificate="exact", weights=ANY,
     directed=False, otherwise="spanning forests are those of undirected graphs. Convert with --undirected.",
     kept="18 to 32: components, least edges of vertices, edges of the forest",
     holds="26 to 32, reordered 4 more; of the answer 22 to 28 an edge",

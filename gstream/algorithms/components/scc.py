@@ -41,7 +41,7 @@ from pagestore.sizes import show_things
 ALGORITHM = Algorithm(
     "scc", "strongly connected components, named by their least vertex",
     columns=("vertex", "component"), groups=True,
-    proof="certify_scc", proof_bytes=36, certificate="by its definition",
+    proof="certify_scc", proof_bytes=54, certificate="by its definition",
     kept="13: components, parts, colours; at first what two searches reach",
     holds="17, at first as bfs",
     units=("cuda:components", "gstream.programs.bfs:BFS BFSBack", ".strong:mark_ends spread_colors collect"),

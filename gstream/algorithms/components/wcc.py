@@ -46,7 +46,7 @@ ALGORITHMS = (
     Algorithm(
         "wcc", "weakly connected components, named by their least vertex",
         columns=("vertex", "component"), groups=True,
-        plan="program_of_wcc", proof=".component_proofs:certify_wcc", proof_bytes=8, certificate="exact",
+        plan="program_of_wcc", proof=".component_proofs:certify_wcc", proof_bytes=26, certificate="exact",
         kept="4: trees",
         holds="8, directed 12", units=("cuda:components",),
     ),
@@ -54,7 +54,7 @@ ALGORITHMS = (
         "hcc", "components by label propagation, for comparison with wcc",
         "wcc is faster.",
         columns=("vertex", "component"), groups=True,
-        plan="program_of_hcc", proof=".component_proofs:certify_wcc", proof_bytes=8, certificate="exact",
+        plan="program_of_hcc", proof=".component_proofs:certify_wcc", proof_bytes=26, certificate="exact",
         kept="4: labels, or trees",
         directed=False, holds="8",
         otherwise="labels travel along edges one way. Use wcc's union-find, or convert with --undirected.",

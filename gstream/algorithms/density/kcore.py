@@ -35,7 +35,7 @@ ALGORITHM = Algorithm(
     columns=("vertex", "core"), best="largest",
     options=(Option("k", WHOLE, None, "the vertices of the N-core; default: all core numbers"),),
     kept="5: degrees that are left",
-    proof="certify_kcore", proof_bytes=17, certificate="by its definition", topology="both", holds="5",
+    proof="certify_kcore", proof_bytes=25, certificate="by its definition", topology="both", holds="5",
     units=("..support.simple:note_ends count_simple", ".peeling:settle find_next open_next peel"),
     proof_units=(".peeling:count_not_below take_layers",),
 )  # fmt: skip

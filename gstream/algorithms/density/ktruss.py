@@ -45,7 +45,7 @@ ALGORITHM = Algorithm(
     definition="edges in k - 2 triangles of the k-truss or more, as NetworkX; simple graph",
     columns=("source", "target", "truss"), rows=EDGE,
     options=(Option("k", WHOLE, None, "the edges of the N-truss; default: all truss numbers"),),
-    proof=".truss_proof:certify_ktruss", proof_bytes=20, certificate="by its definition, whole lists",
+    proof=".truss_proof:certify_ktruss", proof_bytes=41, certificate="by its definition, whole lists",
     directed=False, otherwise="trusses are those of undirected graphs. Convert with --undirected.",
     kept="4.4 an edge: triangles that are left, or truss numbers",
     holds="12; 4.4 an edge, of the answer 28 more; blocks",

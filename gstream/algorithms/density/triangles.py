@@ -44,7 +44,7 @@ ALGORITHMS = (
         "As networkx.triangles. Summary: triangles, all of them.",
         definition="simple graph: no self-loops, repeated edges once",
         columns=("vertex", "triangles"), best="largest",
-        proof=".triangle_proofs:certify_triangles", proof_bytes=16, certificate="64 vertices, counted again; the sum",
+        proof=".triangle_proofs:certify_triangles", proof_bytes=37, certificate="64 vertices, counted again; the sum",
         directed=False,
         otherwise="triangles are counted in undirected graphs. Convert with --undirected, or run lcc.",
         kept="8: edges between neighbours",
@@ -60,7 +60,7 @@ ALGORITHMS = (
         definition="LDBC's: edges among neighbours either way / d(d - 1) (directed NetworkX: Fagiolo's); simple "
         "graph",
         columns=("vertex", "lcc"), best="largest",
-        proof=".triangle_proofs:certify_lcc", proof_bytes=16, certificate="64 vertices, counted again",
+        proof=".triangle_proofs:certify_lcc", proof_bytes=37, certificate="64 vertices, counted again",
         kept="12: edges between neighbours, neighbours",
         holds="28, degrees, 2 bits a thread; blocks",
         units=(".joins:count_higher gather_higher close_triangles",),

@@ -40,7 +40,7 @@ ALGORITHM = Algorithm(
     definition="greedy, large degrees as stored first, ties by a hash; neighbours either way, self-loops don't "
     "count",
     columns=("vertex", "color"), best="first",
-    proof="certify_coloring", proof_bytes=12, certificate="by its definition",
+    proof="certify_coloring", proof_bytes=30, certificate="by its definition",
     kept="17: colours, colours of neighbours, neighbours ahead that have none",
     holds="17, degrees at first, reordered 4 more then",
     units=(".palette:count_ahead give_colors tell_behind",), proof_units=(".palette:check_colors",),

@@ -49,7 +49,7 @@ ALGORITHM = Algorithm(
         SOURCE, PREDECESSORS, FLOAT64,
         Option("cutoff", NUMBER, None, "vertices farther away count as not reached", True), TARGETS,
     ),
-    plan="program_of_sssp", proof=".distance_proofs:certify_sssp", proof_bytes=24,
+    plan="program_of_sssp", proof=".distance_proofs:certify_sssp", proof_bytes=37,
     certificate="exact; of float weights a bound of the error",
     kept="4 or 8: distances",
     weights=NOT_NEGATIVE, holds="8 to 12, predecessors 8",

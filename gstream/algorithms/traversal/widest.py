@@ -31,7 +31,7 @@ ALGORITHM = Algorithm(
     "widest", "widest paths: greatest least weight from a source",
     definition="the greatest least weight of a path from a source, infinite at a source",
     columns=("vertex", "width"), best="largest", options=(SOURCE,),
-    plan="program_of_widest", proof="certify_widest", proof_bytes=9, certificate="exact",
+    plan="program_of_widest", proof="certify_widest", proof_bytes=12, certificate="exact",
     kept="4 or 8: widths",
     weights=NOT_NEGATIVE, holds="8, integer weights 20",
     program="gstream.programs.widest:Widest",
