@@ -8,21 +8,24 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from gstream.nx.node_graph import NodeGraph
 
 F = Callable[..., Any]
 Rule = Callable[[dict[str, Any]], bool | str]
 PATHS = "NetworkX chooses among equally short paths by the order of its adjacencies"
 BRIEF = "NetworkX answers sooner than a graph is converted"
+FEWEST_NODES = 200  # of a graph of NetworkX that is searched from every node: below, NetworkX answers sooner
 FUNCTIONS: dict[str, Function] = {}  # by NetworkX's names, of the modules that were imported
 
 
 @dataclass(frozen=True)
 class Function:
     """call: given a NodeGraph first. directed: True or False where it takes one kind alone. multigraph: parallel edges
-    change nothing. ours: why only a graph of gstream's own has its answer ("": any has). weight: the parameter that
-    names the weights; reads: whether they are read, at least 0. fixed: values that parameters must have. rule: what
-    else it asks of its arguments."""
+    change nothing. ours: why only a graph of gstream's own has its answer ("": any has). everywhere: it searches from
+    every node. weight: the parameter that names the weights; reads: whether they are read, at least 0. fixed: values
+    that parameters must have. rule: what else it asks of its arguments."""
 
     name: str
     call: F
@@ -30,6 +33,7 @@ class Function:
     directed: bool | None
     multigraph: bool
     ours: str
+    everywhere: bool
     weight: str | None
     reads: bool
     fixed: dict[str, Any]
@@ -47,6 +51,8 @@ class Function:
         converted = not isinstance(graph, NodeGraph) and getattr(graph, "__networkx_backend__", "") != "gstream"
         if self.ours and converted:
             return self.ours
+        if self.everywhere and converted and len(graph) < FEWEST_NODES:
+            return f"{BRIEF} of fewer than {FEWEST_NODES} nodes"
         if self.directed is not None and graph.is_directed() != self.directed:
             return f"only {'directed' if self.directed else 'undirected'} graphs"
         if not self.multigraph and graph.is_multigraph():
@@ -74,12 +80,15 @@ class Function:
         if not self.reads:
             return "" if all(value == 1 for value in values) else "weights are not read"
         numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
-        return "" if numbers and min(values) >= 0 else "weights are numbers of at least 0"
+        if not numbers or min(values) < 0:
+            return "weights are numbers of at least 0"
+        exact = all(isinstance(value, int) or value == float(np.float32(value)) for value in values)
+        return "" if exact else "weights are kept in float32, which does not hold all of these"
 
 
 def function(
-    *, directed: bool | None = None, multigraph: bool = False, ours: str = "", weight: str | None = None,
-    reads: bool = False, rule: Rule | None = None, name: str | None = None, **fixed: Any,
+    *, directed: bool | None = None, multigraph: bool = False, ours: str = "", everywhere: bool = False,
+    weight: str | None = None, reads: bool = False, rule: Rule | None = None, name: str | None = None, **fixed: Any,
 ) -> Callable[[F], F]:  # fmt: skip
     """Declare a function of NetworkX; fixed: parameters that must have these values. See Function."""
 
@@ -90,7 +99,7 @@ def function(
 
         named = name or call.__name__
         FUNCTIONS[named] = Function(
-            named, called, inspect.signature(call), directed, multigraph, ours, weight, reads, fixed, rule
+            named, called, inspect.signature(call), directed, multigraph, ours, everywhere, weight, reads, fixed, rule
         )
         return called
 

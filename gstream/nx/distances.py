@@ -63,7 +63,7 @@ def single_target_shortest_path_length(G: NodeGraph, target: Any, cutoff: Any = 
     return reached(G, hops(G, G.vertex(target, text="Target {} is not in G"), cutoff))
 
 
-@function(multigraph=True)
+@function(everywhere=True, multigraph=True)
 def all_pairs_shortest_path_length(G: NodeGraph, cutoff: Any = None) -> Iterator[tuple[Any, dict[Any, int]]]:
     return ((node, reached(G, hops(G, G.vertex(node), cutoff))) for node in G)
 
@@ -142,14 +142,14 @@ def bellman_ford_path_length(G: NodeGraph, source: Any, target: Any, weight: Any
     return _target(found, target, source, "node {target} not reachable from {source}")
 
 
-@function(multigraph=True, weight="weight", reads=True)
+@function(everywhere=True, multigraph=True, weight="weight", reads=True)
 def all_pairs_dijkstra_path_length(
     G: NodeGraph, cutoff: Any = None, weight: Any = "weight"
 ) -> Iterator[tuple[Any, dict[Any, Any]]]:
     return ((node, by_weight(G, G.vertex(node), weight, cutoff)) for node in G)
 
 
-@function(multigraph=True, weight="weight", reads=True)
+@function(everywhere=True, multigraph=True, weight="weight", reads=True)
 def all_pairs_bellman_ford_path_length(G: NodeGraph, weight: Any = "weight") -> Iterator[tuple[Any, dict[Any, Any]]]:
     return ((node, by_weight(G, G.vertex(node), weight)) for node in G)
 
@@ -188,29 +188,29 @@ def _eccentricities(graph: NodeGraph, nodes: Any, weight: str | None) -> dict[An
     return found
 
 
-@function(multigraph=True, weight="weight", reads=True, sp=None, v=None)
+@function(everywhere=True, multigraph=True, weight="weight", reads=True, sp=None, v=None)
 def eccentricity(G: NodeGraph, v: Any = None, sp: Any = None, weight: Any = None) -> dict[Any, Any]:
     return _eccentricities(G, G, weight)
 
 
-@function(multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
+@function(everywhere=True, multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
 def diameter(G: NodeGraph, e: Any = None, usebounds: bool = False, weight: Any = None) -> Any:
     return max(_eccentricities(G, G, weight).values())
 
 
-@function(multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
+@function(everywhere=True, multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
 def radius(G: NodeGraph, e: Any = None, usebounds: bool = False, weight: Any = None) -> Any:
     return min(_eccentricities(G, G, weight).values())
 
 
-@function(multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
+@function(everywhere=True, multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
 def center(G: NodeGraph, e: Any = None, usebounds: bool = False, weight: Any = None) -> list[Any]:
     found = _eccentricities(G, G, weight)
     least = min(found.values())
     return [node for node, value in found.items() if value == least]
 
 
-@function(multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
+@function(everywhere=True, multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
 def periphery(G: NodeGraph, e: Any = None, usebounds: bool = False, weight: Any = None) -> list[Any]:
     found = _eccentricities(G, G, weight)
     most = max(found.values())
@@ -229,7 +229,11 @@ def _sums(graph: NodeGraph, weight: str | None) -> tuple[float, int]:
 
 
 @function(
-    multigraph=True, weight="weight", reads=True, rule=lambda given: given["method"] in (None, "dijkstra", "unweighted")
+    everywhere=True,
+    multigraph=True,
+    weight="weight",
+    reads=True,
+    rule=lambda given: given["method"] in (None, "dijkstra", "unweighted"),
 )
 def average_shortest_path_length(G: NodeGraph, weight: Any = None, method: Any = None) -> float:
     if len(G) == 1:
@@ -240,7 +244,7 @@ def average_shortest_path_length(G: NodeGraph, weight: Any = None, method: Any =
     return total / (len(G) * (len(G) - 1))
 
 
-@function(multigraph=True, weight="weight", reads=True)
+@function(everywhere=True, multigraph=True, weight="weight", reads=True)
 def wiener_index(G: NodeGraph, weight: Any = None) -> float:
     total, missing = _sums(G, weight)
     if missing:

@@ -8,6 +8,8 @@ from typing import Any
 FAILING = {
     ("test_strongly_connected.py", "TestStronglyConnected::test_condensation_mapping_and_members"):
         "numbers components in the order of Tarjan's search; gstream's come by their first nodes",
+    ("test_dag.py", "TestDAG::test_topological_sort6"):
+        "changes the graph while it is read; gstream's answer is whole before the first node comes",
 }  # fmt: skip
 
 

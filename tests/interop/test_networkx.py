@@ -201,6 +201,20 @@ def test_dispatch_by_itself_leaves_small_graphs_alone() -> None:
     assert backend.can_run("pagerank", (small,), {"nstart": {0: 1}}) == "nstart={0: 1} is NetworkX's"
 
 
+def test_what_stays_with_networkx_says_why() -> None:
+    def why(name: str, *args: Any) -> str:
+        return str(backend.can_run(name, args, {}))
+
+    path = nx.path_graph(250)
+    assert why("diameter", path) == "True" and "fewer than 200 nodes" in why("diameter", nx.path_graph(9))
+    assert "sooner" in why("is_tree", path) and "adjacencies" in why("bfs_edges", path, 0)
+    for weight, said in ((0.5, "True"), (3, "True"), (0.1, "float32"), (-1, "at least 0"), ("x", "at least 0")):
+        nx.set_edge_attributes(path, weight, "weight")
+        assert said in why("single_source_dijkstra_path_length", path, 0)
+    assert "no name of an edge attribute" in why("dijkstra_path_length", path, 0, 1, lambda u, v, d: 1)
+    assert why("pagerank", nx.Graph()) == "the graph has no nodes"
+
+
 def test_what_networkx_asks_at_its_import_loads_nothing() -> None:
     assert list(NAMES) == sorted(FUNCTIONS)
     code = "import sys, gstream.nx.info; print([m for m in sys.modules if m in ('numpy', 'networkx', 'gstream.graph')])"
@@ -218,7 +232,7 @@ def _suite(tmp_path: Path, *folders: str) -> tuple[str, int]:
         "NETWORKX_TEST_BACKEND": "gstream", "NETWORKX_FALLBACK_TO_NX": "1", "GSTREAM_REACHED": str(counted),
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(here), os.environ.get("PYTHONPATH", "")]),
     }  # fmt: skip
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "reached", "-p", "no:cacheprovider", "-W", "ignore"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "reached", "-p", "no:cacheprovider"]
     given = [str(place / "algorithms" / folder) for folder in folders] or [str(place)]
     run = subprocess.run(
         [*command, f"--rootdir={tmp_path}", "-n", "0", *given], cwd=tmp_path, env=environment, capture_output=True,
