@@ -96,9 +96,8 @@ def verify(
         for problem in check_tables(store, advance):
             report.add(problem)
         mixes = {}
-        for name in store.meta.topologies:
-            topology = store.topology(name)
-            mixes[name] = _check_topology(store, topology, threads, report, advance)
+        for which in store.meta.topologies:
+            mixes[which] = _check_topology(store, store.topology(which), threads, report, advance)
         if report.ok and len(mixes) == 2 and mixes["out"][0] != mixes["in"][1]:
             report.add(f"{name}: the in-pages hold other edges than the out-pages.")
         if report.ok and not store.meta.directed and mixes["out"][0] != mixes["out"][1]:

@@ -72,8 +72,10 @@ class Function:
         if not isinstance(attribute, str):
             return f"{self.weight} is no name of an edge attribute"
         if isinstance(graph, NodeGraph) or hasattr(graph, "store"):
-            weighted = NodeGraph.of(graph).weight == attribute
-            return "weights are not read" if weighted and not self.reads else ""
+            known = NodeGraph.of(graph).weight
+            if known is not None and known != attribute:
+                return f"the graph's weights are called {known}"
+            return "weights are not read" if known is not None and not self.reads else ""
         values = [value for _, _, value in graph.edges(data=attribute) if value is not None]
         if not values:
             return ""

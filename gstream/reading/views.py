@@ -71,6 +71,10 @@ class Views(ABC):
         """Whether an edge is repeated."""
         return self.store.meta.duplicates > 0
 
+    def number_of_nodes(self) -> int:
+        """Vertices, as NetworkX calls them."""
+        return len(self)
+
     def number_of_edges(self) -> int:
         """Edges; of an undirected graph each once, however it is stored."""
         return self.store.meta.graph_edges

@@ -130,7 +130,7 @@ def test_the_docs_list_every_code() -> None:
     page = ROOT / "docs" / "pages" / "reference" / "exit-codes.md"
     listed = re.search(r"Exit codes:\n\n(.*?)\n\n", page.read_text(), re.DOTALL)
     assert listed is not None
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and hasattr(kind, "exit_code")]
     for code in {*(kind.exit_code for kind in kinds), 130, 141, 143}:
         assert re.search(rf"\b{code}\b", listed.group(1)), code
         assert re.search(rf"^ .*\b{code}\b", errors.__doc__ or "", re.MULTILINE), code

@@ -45,7 +45,7 @@ class Launcher:
         given = [a.ctypes.data if isinstance(a, np.ndarray) else int(a) for a in arguments]
         for argument, (kind, label) in zip(arguments, kinds, strict=False):
             pointer = isinstance(argument, np.ndarray) or (
-                label in ("entries", "due", "reopens") and isinstance(argument, int)
+                label in ("entries", "due", "reopens", "told") and isinstance(argument, int)
             )
             assert pointer == kind.endswith("*"), (name, label, kind)
         if kinds[-1][0] == "Context":
@@ -164,7 +164,7 @@ class EmulatedRun(Loop):
         )
         self.launch("pull_kernel", self.grid, *self.work(pages), *rest)
         if not code.idempotent:
-            self.launch("add_hub_sums_kernel", self.grid, *hub_sums(pages, work, carry), dst, 0, n)
+            self.launch("add_hub_sums_kernel", self.grid, *hub_sums(pages, work, carry), dst, 0, n, 0)
 
 
 def hub_sums(pages, work, carry):

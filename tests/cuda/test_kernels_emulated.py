@@ -160,7 +160,7 @@ def test_slices_and_chunks(units, way):
                 launcher("pull_kernel", 3, *pool, *some, run.claims, *rest, *only, run.edges)
         if way == "push":
             continue
-        launcher("add_hub_sums_kernel", 1, *hub_sums(pages, work, carry), dst, first, last)
+        launcher("add_hub_sums_kernel", 1, *hub_sums(pages, work, carry), dst, first, last, 0)
     assert (guarded[:10] == 77).all() and (guarded[-10:] == 77).all()
     got = guarded[10:-10].copy()
     arrays = (*run.degrees, run.code.own, run.next, run.partials)

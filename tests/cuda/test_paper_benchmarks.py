@@ -42,10 +42,11 @@ def setup(tmp_path, monkeypatch) -> Setup:
     monkeypatch.setattr(gpu_sort, "ExactSorts", NumpySorts)
     monkeypatch.setattr(lanes, "ITERATIONS", (1, 2))
     monkeypatch.setattr(sorting, "ITERATIONS", 2)
-    monkeypatch.setattr(sorting, "LEAST_SECONDS", 0.0)
     for module in (lanes, sorting):
         monkeypatch.setattr(module, "REPEATS", 1)
-    return Setup(Devices(("cuda:0",)), scale=7, folder=tmp_path, merge_scale=8, streams=(1,), sources=2)
+    return Setup(
+        Devices(("cuda:0",)), scale=7, folder=tmp_path, merge_scale=8, streams=(1,), sources=2, least_seconds=0.0
+    )
 
 
 def points(figures, plot):
