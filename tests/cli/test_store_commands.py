@@ -349,7 +349,8 @@ def test_one_is_said_as_one(tmp_path: Path, gstream: Command) -> None:
     said += gstream("run", "wcc", "one.gs", "-o", "one.csv").stdout + gstream("export", "one.gs", "one.tsv").stderr
     for words in (
         "1 vertex, 1 undirected edge, 1 stored", "1 edge read, 1 comment line left out",
-        "0 duplicate edges and 1 self-loop kept", "1 line, listed in", "1 page, 1 stored edge, ", "1 component, each connected", "1 tree that spans", "1 colour, ",
+        "0 duplicate edges and 1 self-loop kept", "1 line, listed in", "1 page, 1 stored edge, ",
+        "1 component, each connected", "1 tree that spans", "1 colour, ",
         "one.csv: 1 row\n", "one.tsv: 1 edge\n",
     ):  # fmt: skip
         assert words in said, words
