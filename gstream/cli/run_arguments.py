@@ -278,5 +278,7 @@ def parse_parameters(given: list[str]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():
             raise UsageError(f"--param {text}: must be NAME=VALUE, as --param damping=0.9.")
+        if name in parsed:
+            raise UsageError(f"--param {text}: {name} was given before. Pass it once.")
         parsed[name] = value
     return parsed

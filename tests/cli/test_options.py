@@ -99,6 +99,7 @@ def test_undirected_by_its_header_and_in_pages(tmp_path: Path, gstream: Command)
         (["wcc", "--gpus", "1025"], "--gpus 1025: it must be 1 to 1024. Leave it out to run on the cores.\n"),
         (["pagerank", "--param", "0.9"], "--param 0.9: must be NAME=VALUE, as --param damping=0.9.\n"),
         (["pagerank", "--param", "a b=1"], "--param a b=1: must be NAME=VALUE, as --param damping=0.9.\n"),
+        (["pagerank", "--param", "a=1", "--param", "a=2"], "--param a=2: a was given before. Pass it once.\n"),
         (["bfs", "--source", "1", "--trace", "no/run.json"], "no/run.json: folder no does not exist. Make it first.\n"),
     ],
 )
