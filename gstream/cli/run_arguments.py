@@ -97,7 +97,7 @@ DRIVERS: dict[str, Declared] = {
         "cache": _option(str, "auto|lru|pinned|0", "Policy of the page caches.", default="auto"),
         "direction": _option(str, "auto|push|pull", "Fixed direction of all supersteps.", default="auto"),
         "dispatch": _option(
-            str, "auto|fixed", "Pages of GPUs and cores: to whoever is free, or fixed shares.", default="auto"
+            str, "auto|fixed", "Pages of GPUs and cores: to the device that is free, or fixed shares.", default="auto"
         ),
         "micro": _option(str, "vertex|edge|hybrid|1..32", "Lanes of a GPU that share a list.", default="hybrid"),
         "no_heads": _switch("--no-heads", "Do without the first neighbours of each vertex."),

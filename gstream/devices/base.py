@@ -301,21 +301,21 @@ class Exchange(ABC):
 
     # Cores beside devices that copy (gstream.devices.host.beside)
 
+    @abstractmethod
     def hand_out(self, slices: Sequence[Range], cores: Any, names: Sequence[str]) -> Call:
         """Copy arrays of these names (BesideState.needed) to the BesideState `cores`: of values and messages each
         device's slice, and the first device's bitmaps.
 
         Returns what waits until they are there, in any thread. May be queued: the devices may go on.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def take_in(self, slices: Sequence[Range], cores: Any) -> None:
         """Combine what cores.touched got into each device's slice, `reduce` follows; may be queued."""
-        raise NotImplementedError
 
+    @abstractmethod
     def share_told(self) -> None:
         """Combine the next bits of all devices, on all of them, after a notify; where it `notifies`."""
-        raise NotImplementedError
 
     # Counts
 

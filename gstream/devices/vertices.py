@@ -40,14 +40,14 @@ class Vertices(ABC):
     def apply(self, part: Range) -> None:
         """New values of a part from what it got, its next bits and partials (programs that do not relax in place)."""
 
+    @abstractmethod
     def apply_again(self, part: Range, everybody: bool) -> None:
         """The same for vertices that were told (next bits) or whose value changed, or for everybody; what vertices got
         stays. Resident jobs of SUM, where the exchange `notifies`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forget(self, part: Range, told: bool) -> None:
         """What vertices of a part got goes back to the identity; told: only of those whose next bit is set."""
-        raise NotImplementedError
 
     @abstractmethod
     def store(self, part: Range) -> None:

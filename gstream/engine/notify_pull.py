@@ -3,7 +3,7 @@
 Active vertices notify their out-neighbours, one bit over out-pages; only notified vertices gather again, over in-pages
 and whole lists, so that a sum has the same bits as in a superstep that pulls all. What the others got is kept.
 
-Of the lists, a share f is told over and a share f is gathered, so it pays where 2 f < 1 (Garaph 4.2). Pages from disk
+A share f of the lists is read to tell, a share f to gather again: it pays where 2 f < 1 (Garaph 4.2). Pages from disk
 that are wanted alone come at 1/k of the rate of a sweep, so there it pays where 2 k f < 1; k is measured
 (gstream.planning.calibration), and f counts pages. How many lists a share of active ones tells is learnt from the last
 time. The first superstep tells, too, where a vertex of value 0 sends 0; a run that goes on from a checkpoint begins

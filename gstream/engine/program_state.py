@@ -19,7 +19,7 @@ from gstream.hostcode.generate import BLOCK
 from gstream.language.program import Program
 from pagestore.errors import InputError
 
-MOST_SHOWN = 80  # characters of a parameter; longer ones are told apart by their hash
+MOST_SHOWN = 80  # characters of a parameter; of longer ones their hash is compared
 
 
 @dataclass

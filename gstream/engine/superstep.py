@@ -86,7 +86,7 @@ class Supersteps(RunState):
                 self.exchange.queue(lambda device, _, chunk=chunk: device.state.refresh(chunk))
 
     def join(self, step: Step, demand: Demand, chunk: Range, in_place: np.ndarray = NO_PAGES) -> None:
-        """Lines 13 to 27: pages to their owners, side by side, or to whoever is free."""
+        """Lines 13 to 27: pages to their owners, side by side, or to the device that is free."""
         again = self.whole is not None and not self.last and len(demand.numbers) == step.table.pages
         if self.dispatcher is not None and self.dispatcher.joined and step.direction != "notify":
             self.dispatcher.join(step, demand, in_place, again, chunk)

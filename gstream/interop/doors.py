@@ -27,7 +27,7 @@ ENDS = {"source_column": "source", "target_column": "target", "weight_column": "
 
 
 def door(options: Any = StoreOptions, **others: str) -> Callable[[M], M]:
-    """For what Python calls: unknown keywords are refused, and errors name those of the call.
+    """Decorates a function of the Python package: unknown keywords are refused, errors name the keywords of the call.
 
     options: the TypedDict of further keywords. others: those that are called otherwise than the flag.
     """

@@ -1,5 +1,5 @@
 """Edge sources over what Python holds: arrays, tables, matrices, graphs of NetworkX and igraph. Nothing is copied that
-need not be; libraries are loaded by whoever made their objects."""
+need not be; the maker of an object has loaded its library."""
 
 from __future__ import annotations
 

@@ -151,13 +151,14 @@ def average_clustering(G: NodeGraph, nodes: Any = None, weight: Any = None, coun
     return sum(found.tolist()) / len(found)
 
 
-@function(
-    directed=False,
-    rule=lambda given: nx.number_of_selfloops(given["G"]) == 0 if isinstance(given["G"], nx.Graph) else True,
-)
+def _no_loops(given: dict[str, Any]) -> bool | str:
+    graph = given["G"]
+    loops = nx.number_of_selfloops(graph) if isinstance(graph, nx.Graph) else NodeGraph.of(graph).self_loops
+    return not loops or "no self-loops"
+
+
+@function(directed=False, rule=_no_loops)
 def transitivity(G: NodeGraph) -> float:
-    if G.self_loops or G.is_multigraph():
-        raise NotImplementedError("transitivity: simple graphs alone.")
     degrees = G.degrees("out")
     closed = 2 * int(column(G.graph.triangles(), "triangles").sum())
     return closed / int((degrees * (degrees - 1)).sum()) if closed else 0

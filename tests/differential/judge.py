@@ -7,49 +7,17 @@ sums of floats may be off by what rounding may do in any order of summation.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import references_parts as parts
 import references_paths as paths
 import references_ranks as ranks
+from compared import Answer, differ, told
 from nasty import Graph
 
 FLOAT = 2.0**-24  # half a unit in the last place of float32
-VERTICES = ("vertex", "predecessor", "component", "community", "source", "target")
 Told = dict[str, str]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """columns: by name, vertices as 0..V-1 (-1: none), the rest as tables have it; summary: as Result.summary."""
-
-    columns: dict[str, np.ndarray]
-    summary: dict[str, Any]
-
-    @property
-    def steps(self) -> int:
-        return int(self.summary["supersteps"])
-
-
-def answer_of(result: Any, names: np.ndarray) -> Answer:
-    """A Result as an answer. names: what each vertex is called, ascending."""
-    table = result.to_numpy()
-    columns = {name: table[name] for name in table.dtype.names}
-    for name in VERTICES:
-        if name in columns:
-            columns[name] = _places(columns[name], names)
-    return Answer(columns, result.summary)
-
-
-def _places(given: np.ndarray, names: np.ndarray) -> np.ndarray:
-    """int64[n]: the vertex of each name, -1 for none; -2 for a name that there is not."""
-    if len(names) == 0:
-        return np.full(len(given), -2, np.int64)
-    found = np.minimum(np.searchsorted(names, given), len(names) - 1)
-    none = given == ("" if names.dtype.kind == "U" else -1)
-    return np.where(none, -1, np.where(names[found] == given, found, -2))
 
 
 def judge(graph: Graph, name: str, own: dict[str, Any], answer: Answer) -> Told:
@@ -62,28 +30,6 @@ def judge(graph: Graph, name: str, own: dict[str, Any], answer: Answer) -> Told:
     found = CHECKS[name](graph, own, answer)
     others = set(answer.columns) - set(found) - {"vertex"}
     return found | dict.fromkeys(sorted(others), "a column that nobody looked at")
-
-
-def differ(given: np.ndarray, wanted: np.ndarray, bound: Any = 0.0) -> str:
-    """The first value that is farther off than its bound; "" where none is. inf and NaN stand where they must."""
-    given, wanted = np.asarray(given), np.asarray(wanted)
-    if given.shape != wanted.shape:
-        return f"{len(given)} values, {len(wanted)} are right"
-    with np.errstate(invalid="ignore"):
-        right = (given == wanted) | (np.abs(given - wanted) <= bound) | ((given != given) & (wanted != wanted))
-    return "" if right.all() else _first(~right, given, wanted)
-
-
-def _first(wrong: np.ndarray, given: np.ndarray, wanted: np.ndarray) -> str:
-    at = int(np.flatnonzero(wrong)[0])
-    return f"vertex {at} has {given[at]!r}, {wanted[at]!r} is right ({np.count_nonzero(wrong)} of {len(wrong)} differ)"
-
-
-def _told(summary: dict[str, Any], problem: str, **wanted: Any) -> str:
-    """The problem, else a figure of the summary that is not what is wanted."""
-    odd = [f"the summary says {name}={summary.get(name)!r}, {value!r} is right"
-           for name, value in wanted.items() if summary.get(name) != value]  # fmt: skip
-    return problem or (odd[0] if odd else "")
 
 
 def _sources(own: dict[str, Any]) -> tuple[int, ...]:
@@ -105,7 +51,7 @@ def _bfs(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
         wanted = np.where(wanted <= most, wanted, np.inf)
     given = _none_as(answer.columns["distance"])
     reached = int(np.isfinite(wanted).sum())
-    found = {"distance": _told(answer.summary, differ(given, wanted), reached=reached, converged=True)}
+    found = {"distance": told(answer.summary, differ(given, wanted), reached=reached, converged=True)}
     if own.get("predecessors", True):
         found["predecessor"] = _bad_tree(graph, own, given, answer.columns["predecessor"], hops=True)
     return found
@@ -135,7 +81,7 @@ def _sssp(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
         wanted = np.where(exact <= most, wanted, np.inf)
         wanted = np.where(near, np.where(np.isfinite(given), exact, np.inf), wanted)  # rounding decides
     found = {"distance": differ(given, wanted, slack)}
-    found["distance"] = _told(answer.summary, found["distance"], reached=int(np.isfinite(given).sum()), converged=True)
+    found["distance"] = told(answer.summary, found["distance"], reached=int(np.isfinite(given).sum()), converged=True)
     if own.get("predecessors", True):
         given = answer.columns["distance"]
         found["predecessor"] = _bad_tree(graph, own, given, answer.columns["predecessor"], hops=False)
@@ -180,13 +126,13 @@ def _khop(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
     far = paths.hops(graph, _sources(own), bool(own.get("undirected")))
     wanted = np.where(far <= own.get("radius", 1), far, np.inf)
     reached = int(np.isfinite(wanted).sum())
-    return {"distance": _told(answer.summary, differ(_none_as(answer.columns["distance"]), wanted), reached=reached)}
+    return {"distance": told(answer.summary, differ(_none_as(answer.columns["distance"]), wanted), reached=reached)}
 
 
 def _widest(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
     wanted = paths.widths(graph, _sources(own))
     reached = int((wanted > -np.inf).sum())
-    return {"width": _told(answer.summary, differ(answer.columns["width"], wanted), reached=reached)}
+    return {"width": told(answer.summary, differ(answer.columns["width"], wanted), reached=reached)}
 
 
 def _levels(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
@@ -194,10 +140,10 @@ def _levels(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
     assert known is not None
     level, weight = known
     many = int(level.max(initial=-1)) + 1
-    found = {"level": _told(answer.summary, differ(answer.columns["level"], level), levels=many)}
+    found = {"level": told(answer.summary, differ(answer.columns["level"], level), levels=many)}
     if own.get("weighted"):
         longest = float(weight.max(initial=0.0))
-        found["distance"] = _told(answer.summary, differ(answer.columns["distance"], weight), longest=longest)
+        found["distance"] = told(answer.summary, differ(answer.columns["distance"], weight), longest=longest)
     return found
 
 
@@ -316,7 +262,7 @@ def _components(strong: bool) -> Callable[[Graph, dict[str, Any], Answer], Told]
     def check(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
         wanted = parts.components(graph, strong)
         count = len(np.unique(wanted))
-        return {"component": _told(answer.summary, differ(answer.columns["component"], wanted), components=count)}
+        return {"component": told(answer.summary, differ(answer.columns["component"], wanted), components=count)}
 
     return check
 
@@ -325,7 +271,7 @@ def _kcore(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
     core, k = parts.cores(graph), own.get("k")
     if k is None:
         largest = int(core.max(initial=0))
-        return {"core": _told(answer.summary, differ(answer.columns["core"], core), largest_core=largest)}
+        return {"core": told(answer.summary, differ(answer.columns["core"], core), largest_core=largest)}
     return {"in_core": differ(answer.columns["in_core"], (core >= k).astype(np.int64))}
 
 
@@ -336,7 +282,7 @@ def _cdlp(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
 def _triangles(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
     wanted = parts.triangles(graph)
     total = int(wanted.sum()) // 3
-    return {"triangles": _told(answer.summary, differ(answer.columns["triangles"], wanted), triangles=total)}
+    return {"triangles": told(answer.summary, differ(answer.columns["triangles"], wanted), triangles=total)}
 
 
 def _lcc(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import compared
 import judge
 import nasty
 import networkx as nx
@@ -41,11 +42,11 @@ def test_every_algorithm_is_judged() -> None:
 def wrong_at(column: str) -> Any:
     """A judge that sees one value of a column changed, where the graph has an edge."""
 
-    def judged(graph: nasty.Graph, name: str, own: dict[str, Any], answer: judge.Answer) -> judge.Told:
+    def judged(graph: nasty.Graph, name: str, own: dict[str, Any], answer: compared.Answer) -> judge.Told:
         columns = {one: values.copy() for one, values in answer.columns.items()}
         if len(graph.source) and len(columns[column]):
             columns[column][0] += 1
-        return judge.judge(graph, name, own, judge.Answer(columns, answer.summary))
+        return judge.judge(graph, name, own, compared.Answer(columns, answer.summary))
 
     return judged
 

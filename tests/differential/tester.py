@@ -20,6 +20,7 @@ from random import Random
 from typing import Any
 
 import cases
+import compared
 import judge
 import nasty
 import numpy as np
@@ -36,7 +37,7 @@ from pagestore.errors import GstreamError
 
 SAME_ALWAYS = {"mis": "in_set", "coloring": "color", "bfs": "predecessor", "sssp": "predecessor"}
 CHECKPOINTED = 0.05  # of the calls that can be kept
-Judge = Callable[[Graph, str, dict[str, Any], judge.Answer], judge.Told]
+Judge = Callable[[Graph, str, dict[str, Any], compared.Answer], judge.Told]
 
 
 @dataclass
@@ -158,7 +159,7 @@ class Tester:
         self.counts.add(trial.case.name, kinds, trial.run.kinds() + more, len(told.columns))
         return problem or self._changed(trial.case, told, same)
 
-    def outcome(self, trial: Trial, runner: Runner) -> tuple[judge.Answer | None, str]:
+    def outcome(self, trial: Trial, runner: Runner) -> tuple[compared.Answer | None, str]:
         """(the answer, None where there is none; what is wrong)."""
         graph, case = trial.graph, trial.case
         wanted = cases.refusal(graph, trial.store.topology, case)
@@ -167,7 +168,7 @@ class Tester:
                 warnings.simplefilter("error")
                 warnings.simplefilter("ignore", ResourceWarning)
                 result = runner.call(case, trial.run)
-                answer = judge.answer_of(result, runner.names)
+                answer = compared.answer_of(result, runner.names)
         except GstreamError as error:
             if (wanted and wanted in str(error)) or runs.is_refused(error, trial.run) or self._diverges(graph, case):
                 return None, ""
@@ -191,7 +192,7 @@ class Tester:
         return not np.abs(walk.after(case.own.get("max_iter", 1000))).sum() < 1e290
 
     @staticmethod
-    def _changed(case: Case, answer: judge.Answer, same: dict[str, np.ndarray]) -> str:
+    def _changed(case: Case, answer: compared.Answer, same: dict[str, np.ndarray]) -> str:
         """Whether what must not depend on the run does."""
         column = SAME_ALWAYS.get(case.name, "")
         if column not in answer.columns:

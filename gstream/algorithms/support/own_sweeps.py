@@ -30,7 +30,7 @@ class Sweeps:
     """
 
     def __init__(self, session: Session, text: str = "") -> None:
-        """text: the user's, by which checkpoints are told apart."""
+        """text: the user's program; a checkpoint of another text is refused."""
         meta = session.meta
         self.vertices, self.edges, self.directed, self.weighted = (
             meta.vertices,
