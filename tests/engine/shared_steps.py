@@ -15,12 +15,16 @@ from gstream.programs.pagerank import PageRank
 
 
 class Drawn(Dispatcher):
-    """Cores and devices take turns on one thread, whoever the seed names, and as many pages as it says."""
+    """Cores and devices take turns on one thread, whoever the seed names, and as many pages as it says.
+
+    The cores begin a run: later the devices may hold every page, so that none is left to share.
+    """
 
     draw = random.Random()
+    shared = False  # a superstep of this run
 
     def _pays(self, step, demand, in_place):
-        return self.draw.random() < 0.8
+        return not self.shared or self.draw.random() < 0.8
 
     def _side_by_side(self, work, feedings, pools):
         def device_by_device():
@@ -34,7 +38,8 @@ class Drawn(Dispatcher):
 
         both, turn = [work, device_by_device()], self.draw.random()
         while both:
-            one = both[0] if self.draw.random() < turn else both[-1]
+            one = both[0] if not self.shared or self.draw.random() < turn else both[-1]
+            self.shared = True
             if next(one, both) is both:
                 both.remove(one)
         self._run.exchange.order()

@@ -282,7 +282,8 @@ def test_arrays_of_another_length_or_version(graphs, tmp_path):
 def test_a_damaged_slot_costs_sweeps_not_the_answer(graphs, tmp_path):
     expected = call(graphs, "coloring")
     assert ended_at(graphs, "coloring", tmp_path, 4)
-    newer = max(tmp_path.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    with SlotFolder(tmp_path) as slots:
+        newer = slots.newest().path
     data = bytearray(newer.read_bytes())
     data[-5] ^= 1
     newer.write_bytes(data)
