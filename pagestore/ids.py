@@ -71,7 +71,7 @@ class UserIds:
         """Natural indices (u4 or u8[n]) of store IDs. Reordered stores build the inverse once: id_bytes a vertex."""
         if self._meta.order == "natural":
             return np.asarray(store_ids, self._id_dtype)
-        return self._all_natural()[np.asarray(store_ids, np.intp)]
+        return self._all_natural().take(np.asarray(store_ids, np.intp))
 
     def natural_ids(self, first: int, last: int) -> np.ndarray:
         """Natural indices (u4 or u8[n]) of store IDs [first, last); of a reordered store, a view of the inverse."""

@@ -35,7 +35,8 @@ def execute(algorithm: Algorithm, engine: Any, options: dict[str, Any], certify:
         if certify:
             summary["certificate"] = session.prove(algorithm.load(algorithm.proof), columns, own, found)
     if algorithm.rows == VERTEX:
-        return Result(session.store, columns, summary, algorithm.best, algorithm.groups)
+        threads = engine.options.host_threads
+        return Result(session.store, columns, summary, algorithm.best, algorithm.groups, threads)
     return (EdgeTable if algorithm.rows == STORED_EDGE else Table)(session.store, columns, summary)
 
 

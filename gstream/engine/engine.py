@@ -25,7 +25,7 @@ from gstream.devices.page_kernel import PageKernel
 from gstream.engine.checkpoint import Keeper, make_keeper
 from gstream.engine.demand import Demand
 from gstream.engine.disk_readers import DiskReaders
-from gstream.engine.make_devices import first_gpu, make_beside, make_devices, make_exchange
+from gstream.engine.make_devices import first_gpu, make_beside, make_devices, make_exchange, memory_for
 from gstream.engine.run import Run
 from gstream.engine.run_state import Watch
 from gstream.engine.superstep import stream
@@ -35,6 +35,7 @@ from gstream.options.auto_devices import is_auto
 from gstream.options.memory import memory
 from gstream.options.run_options import RunOptions, parse_devices, split_cores
 from gstream.options.stopping import Asked
+from gstream.paging.kept_memory import MEMORY
 from gstream.paging.page_table import PageTable
 from gstream.paging.readers import QUIET
 from gstream.paging.source_pool import Sources
@@ -80,6 +81,7 @@ class Engine:
         self.arrays = VertexArrays(self.devices[0])
         self._costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
         self.most_device_bytes: int | None = None  # what a device turned out to have
+        self.memory = memory_for(self.options)  # of arrays that calls make
         self.any_way = False  # whether programs push or pull, values whole, whatever was asked for
         self._room = (float("-inf"), 0)  # when host_memory was looked at, and what it was
         self.keeper: Keeper | None = None  # of the call that runs programs and sweeps, where it keeps checkpoints
@@ -132,7 +134,7 @@ class Engine:
             return self.options.host_memory
         asked, room = self._room
         if time.monotonic() - asked > ROOM_SECONDS:
-            room = int(memory()[1] * SPARE) + self._held_bytes()
+            room = int(memory()[1] * SPARE) + self._held_bytes() + self.memory.free_bytes
             self._room = (time.monotonic(), room)
         return room
 
@@ -220,6 +222,8 @@ class Engine:
             needed = code.reads() | ({"degree"} if code.idempotent else set())
             self.arrays.keep({self._degrees(code, name)[0] for name in needed - {"weight"}} | {f"heads/{plan.heads}"})
         self._known[plan.weights] |= plan.tables
+        if not all(self.sources.serve(table, plan.weights) for table in plan.tables.values()):
+            MEMORY.release()  # pages are worth more
         self.sources.prepare(plan.sources, plan.tables, int(plan.cores is not None))
         host = self._host_vertices(code, plan)
         jobs = [Job(code, known, self.graph.vertices, plan.tables, host) for known in plan.device_plans]

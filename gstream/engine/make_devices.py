@@ -11,6 +11,7 @@ from gstream.devices.host.beside import BesideDevice
 from gstream.devices.host.device import HostDevice
 from gstream.options.auto_devices import gpus_there, is_worth_a_gpu
 from gstream.options.run_options import TEST_DEVICES, DeviceSpec, RunOptions
+from gstream.paging.kept_memory import FRESH, MEMORY, KeptMemory
 from pagestore.errors import GstreamError
 
 
@@ -58,6 +59,11 @@ def make_beside(devices: list[Device], options: RunOptions) -> BesideDevice:
     return BesideDevice(max(1, options.host_threads - 1), pin, options.host_memory is None, options.trace)
 
 
+def memory_for(options: RunOptions) -> KeptMemory:
+    """Where arrays of a call lie: in memory that is kept from call to call, but under a cap."""
+    return MEMORY if options.host_memory is None else FRESH
+
+
 def make_exchange(devices: list[Device]) -> Exchange:
     """How they agree: devices that hold values are all of one kind, which says so."""
     return devices[0].exchange(devices)
@@ -70,7 +76,7 @@ def _make(spec: DeviceSpec, name: str, threads: int, options: RunOptions) -> Dev
 
         return GpuDevice(f"cuda:{spec.seed}", spec.seed, options.host_threads, options.trace)
     if spec.kind == "host":
-        return HostDevice(name, threads, options.trace)
+        return HostDevice(name, threads, options.trace, memory_for(options))
     module, _, factory = os.environ[TEST_DEVICES].partition(":")
     made: Device = getattr(import_module(module), factory)(name, spec.seed)
     return made

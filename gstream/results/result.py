@@ -1,14 +1,16 @@
 """Answers keyed by the user's own vertex IDs, rows in ascending vertex order; a row is made when it is asked for.
 
-A `Result` holds one array a column in store order. Tables, files and `top` walk the vertices in ascending order of
-their user IDs (numbers by value, strings by UTF-8 bytes), `CHUNK_ROWS` at a time, so a written file takes the memory
-of one chunk beside the columns (stores with listed IDs: and of the IDs, when a column holds vertices).
+A `Result` holds one array a column in store order. Tables and `top` are made by pieces of rows in ascending order of
+user IDs (numbers by value, strings by UTF-8 bytes), on all cores, in memory that is used again once nobody refers to it
+(gstream.paging.kept_memory). Files walk the rows `CHUNK_ROWS` at a time, so a written file takes the memory of one
+chunk beside the columns (stores with listed IDs: and of the IDs, when a column holds vertices).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,17 +18,21 @@ import numpy as np
 from gstream.options.values import whole
 from gstream.options.wording import in_python
 from gstream.results.column import Column
+from gstream.results.pieces import PIECE_ROWS, in_stretches
 from gstream.results.rows import Rows
 from gstream.results.vertex_names import Naming, plain
+from pagestore.cores import usable_cores
 from pagestore.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+    from gstream.results.whole_rows import WholeRows
     from pagestore.store import Store
 
 CHUNK_ROWS = 1 << 18
+LARGE_ROWS = 1 << 16  # of fewer, loading compiled code takes longer than the table
 LOOKED_AT_ONCE = 1 << 16  # values, that stay in a core's cache
 LDBC_NO_HOPS = "9223372036854775807"  # LDBC Graphalytics: BFS distance of a vertex that is not reached
 LDBC_NO_PATH = "Infinity"  # LDBC Graphalytics: SSSP distance of a vertex that is not reached
@@ -40,18 +46,22 @@ class Result(Rows):
     """
 
     _by_vertex = True
+    _whole = True  # the columns hold all rows
 
     def __init__(
-        self, store: Store, columns: list[Column], summary: dict[str, Any], best: str = "first", groups: bool = False
-    ) -> None:
+        self, store: Store, columns: list[Column], summary: dict[str, Any], best: str = "first", groups: bool = False,
+        threads: int | None = None,
+    ) -> None:  # fmt: skip
         """best: which values of the first column `top` shows first, "largest" or "least" ("first": vertex order).
-        groups: the first column names groups of vertices, and `top` shows the largest groups."""
+        groups: the first column names groups of vertices, and `top` shows the largest groups. threads: that make
+        tables; None: all cores."""
         self.summary = summary
         self.columns = [*(["vertex"] if self._by_vertex else []), *(column.name for column in columns)]
         self._store = store
         self._columns = columns
         self._best = best
         self._groups = groups
+        self._threads = usable_cores() if threads is None else threads
 
     def __len__(self) -> int:
         return self._store.meta.vertices
@@ -64,8 +74,10 @@ class Result(Rows):
         """Arrow table: vertex IDs int64 or string, the other columns as `to_numpy`, null where there is no value."""
         import pyarrow as pa
 
-        batches = list(self.arrow_batches())
-        return pa.Table.from_batches(batches, schema=self.arrow_schema())
+        schema = self.arrow_schema()
+        if self._large:
+            return self._whole_rows().arrow(len(self), schema)
+        return pa.Table.from_batches(list(self.arrow_batches()), schema=schema)
 
     @in_python()
     def to_pandas(self) -> pandas.DataFrame:
@@ -95,6 +107,9 @@ class Result(Rows):
 
         In signed values of a program it is the identity of `combine`, which no other value is.
         """
+        if self._large:
+            nones = {column.name: self._none(column) for column in self._columns}
+            return self._whole_rows().numpy(len(self), self.numpy_dtype(), nones)
         table = np.empty(len(self), self.numpy_dtype())
         for first, rows in self.numpy_rows():
             table[first : first + len(rows)] = rows
@@ -163,18 +178,21 @@ class Result(Rows):
         for parts in self._parts():
             first, last = last, last + len(parts[0])
             rows = np.empty(last - first, dtype)
-            if self._by_vertex:
-                rows["vertex"] = naming.numpy_range(first, last)
-            for column, values in zip(self._columns, parts, strict=True):
-                absent = column.absent(values)
-                if column.vertices:
-                    rows[column.name] = naming.numpy(column, values, absent)
-                    continue
-                rows[column.name] = values
-                if absent is not None:
-                    none = column.npy_missing
-                    rows[column.name][absent] = _missing_number(column.dtype) if none is None else none
+            self._write_rows(rows, first, parts, naming)
             yield first, rows
+
+    def _write_rows(self, rows: np.ndarray, first: int, parts: list[np.ndarray], naming: Naming) -> None:
+        """Fill structured rows, the first of them number `first`, from the columns' values."""
+        if self._by_vertex:
+            rows["vertex"] = naming.numpy_range(first, first + len(rows))
+        for column, values in zip(self._columns, parts, strict=True):
+            field, absent = rows[column.name], column.absent(values)
+            if column.vertices:
+                field[...] = naming.numpy(column, values, absent)
+                continue
+            field[...] = values
+            if absent is not None:
+                np.copyto(field, self._none(column), where=absent)
 
     def numpy_dtype(self) -> np.dtype:
         """Of structured rows."""
@@ -196,29 +214,63 @@ class Result(Rows):
     def _parts(self) -> Iterator[list[np.ndarray]]:
         """Values of each column, of CHUNK_ROWS rows or fewer at a time."""
         for first, last in self._chunks():
-            yield [self._gather(column, first, last) for column in self._columns]
+            yield self._part(first, last)
 
-    def _gather(self, column: Column, first: int, last: int) -> np.ndarray:
-        """A column's values of rows [first, last)."""
-        natural = self._store.meta.order == "natural" or not self._by_vertex
-        return column.values[first:last] if natural else column.values[self._store.store_ids(first, last)]
+    def _part(self, first: int, last: int) -> list[np.ndarray]:
+        """Values of each column, of rows [first, last)."""
+        return self._gather(self._columns, first, last)
+
+    @property
+    def _in_order(self) -> bool:
+        """Whether rows are in the order of the columns' values."""
+        return self._store.meta.order == "natural" or not self._by_vertex
+
+    def _gather(self, columns: list[Column], first: int, last: int) -> list[np.ndarray]:
+        """Values of rows [first, last) of some columns."""
+        if self._in_order:
+            return [column.values[first:last] for column in columns]
+        stored = self._store.store_ids(first, last).astype(np.intp)
+        return [column.values.take(stored) for column in columns]
+
+    @property
+    def _large(self) -> bool:
+        """Whether whole tables are made by all cores, which takes compiled code."""
+        return self._whole and not self._strings and len(self) >= LARGE_ROWS
+
+    def _whole_rows(self) -> WholeRows:
+        from gstream.results.whole_rows import WholeRows
+
+        return WholeRows(self._store, self._columns, self._by_vertex, self._threads)
+
+    def _none(self, column: Column) -> Any:
+        """What stands for "none" in a NumPy field of numbers."""
+        return _missing_number(column.dtype) if column.npy_missing is None else column.npy_missing
 
     def _best_natural(self, count: int) -> np.ndarray:
         """Natural indices int64[<= count] of the best rows, best first."""
         column = self._columns[0]
         if self._best == "first":
             return np.arange(min(count, len(self)))
+        found = in_stretches(len(self), self._threads, partial(self._best_among, column, count))
+        keys, natural = (np.concatenate(each) for each in zip(*found, strict=True))
+        return natural[_least(keys, count)]
+
+    def _best_among(self, column: Column, count: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+        """(keys, natural indices) of the best of rows [first, last), best first."""
         kept_keys, kept = column.values[:0], np.empty(0, np.int64)
-        for first, last in self._chunks():
-            values = self._gather(column, first, last)
-            absent = column.absent(values)
-            keys, natural = _sort_keys(values, self._best == "largest"), np.arange(first, last)
-            if absent is not None:
-                keys, natural = keys[~absent], natural[~absent]
-            keys, natural = np.concatenate([kept_keys, keys]), np.concatenate([kept, natural])
-            chosen = _least(keys, count)
-            kept_keys, kept = keys[chosen], natural[chosen]
-        return kept
+        for begin in range(first, last, PIECE_ROWS):
+            (values,) = self._gather([column], begin, min(begin + PIECE_ROWS, last))
+            keys, wanted = _sort_keys(values, self._best == "largest"), column.absent(values)
+            wanted = None if wanted is None else ~wanted
+            if len(kept) == count:  # rows that come later lose ties
+                better = keys < kept_keys[-1]
+                wanted = better if wanted is None else better & wanted
+            natural = np.flatnonzero(wanted) if wanted is not None else np.arange(len(keys))
+            if len(natural):
+                keys, natural = np.concatenate([kept_keys, keys[natural]]), np.concatenate([kept, begin + natural])
+                chosen = _least(keys, count)
+                kept_keys, kept = keys[chosen], natural[chosen]
+        return kept_keys, kept
 
     def _describe(self, natural: np.ndarray) -> list[dict[str, Any]]:
         """Rows of the given natural indices."""
@@ -239,8 +291,9 @@ class Result(Rows):
         """The groups with most vertices: {column name: its ID, "vertices": how many}."""
         column, naming = self._columns[0], Naming(self._store)
         sizes = np.zeros(len(self), column.values.dtype)  # a group has no more vertices than IDs can count
+        one = sizes.dtype.type(1)  # of another type it takes 15 times as long
         for first in range(0, len(self), CHUNK_ROWS):
-            np.add.at(sizes, column.values[first : first + CHUNK_ROWS], 1)
+            np.add.at(sizes, column.values[first : first + CHUNK_ROWS], one)
         labels = np.flatnonzero(sizes)  # natural indices, as all that name groups
         chosen = labels[_least(-sizes[labels].astype(np.float64), count)]
         return [{column.name: naming.one(column, label), "vertices": int(sizes[label])} for label in chosen]

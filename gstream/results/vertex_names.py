@@ -68,7 +68,7 @@ class Naming:
         store = self._store
         natural = self._natural(column, vertices if absent is None else np.where(absent, 0, vertices))
         if store.meta.id_kind == "range":
-            return natural.astype(np.int64) + store.meta.id_base
+            return np.add(natural, store.meta.id_base, dtype=np.int64)
         if self._all is None:
             self._all = store.user_ids()
         if isinstance(self._all, np.ndarray):

@@ -39,6 +39,8 @@ class EdgeTable(Table):
     time.
     """
 
+    _whole = False
+
     def __init__(self, store: Any, chosen: Chosen, summary: dict[str, Any]) -> None:
         ends, kind = np.empty(0, store.layout.id_dtype), store.topology(chosen.name).weight_dtype
         columns = [Column("source", ends, holds="store"), Column("target", ends, holds="store")]

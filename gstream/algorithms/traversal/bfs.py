@@ -21,6 +21,8 @@ from gstream.results.column import Answer, Column
 from gstream.results.result import LDBC_NO_HOPS
 from pagestore.errors import UsageError
 
+AT_ONCE = 1 << 16  # distances that stay in a core's cache
+
 ALGORITHMS = (
     Algorithm(
         "bfs", "breadth-first search: fewest edges from a source",
@@ -67,7 +69,7 @@ def run_bfs(
     aim = Targets(session, sources, targets, "bfs", weighted=False)
     depth = min((one for one in (depth_limit, aim.steps) if one is not None), default=None)
     outcome = session.run(program, max_supersteps=depth)
-    limit = aim.cut(outcome.value, none=None, limit=depth_limit)
+    limit = aim.cut(outcome.value, none=None, limit=depth_limit, most=depth)
     columns = [distance_column(outcome.value, LDBC_NO_HOPS)]
     if predecessors:
         columns.append(predecessor_column(session, find_predecessors(session, outcome.value, sources, weighted=False)))
@@ -126,4 +128,6 @@ def predecessor_column(session: Session, predecessor: np.ndarray) -> Column:
 
 def count_reached(distance: np.ndarray) -> int:
     """Vertices with a path from a source."""
-    return int(np.count_nonzero(distance != unreached(distance.dtype)))
+    none = unreached(distance.dtype)
+    parts = (distance[first : first + AT_ONCE] for first in range(0, len(distance), AT_ONCE))
+    return sum(int(np.count_nonzero(part != none)) for part in parts)

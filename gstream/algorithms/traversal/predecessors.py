@@ -31,7 +31,7 @@ def find_predecessors(session: Session, distance: np.ndarray, sources: np.ndarra
     distance: u4[V] (BFS) or the distances of SSSP; sources: uint64[k] store IDs.
     """
     vertices = len(distance)
-    predecessor = np.full(vertices, session.none, session.id_dtype)
+    predecessor = session.engine.memory.take(vertices, session.id_dtype, session.none)
     is_source, open_bits = bitmap(vertices), bitmap(vertices)
     session.reserve(distance, predecessor, is_source, open_bits)
     set_bits(is_source, np.asarray(sources, np.uint64))

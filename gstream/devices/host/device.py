@@ -19,6 +19,7 @@ from gstream.devices.host.threads import Workers
 from gstream.devices.host.vertex_state import records_of
 from gstream.devices.job import Range
 from gstream.hostcode.parts import EDGES_A_PART, make_parts
+from gstream.paging.kept_memory import FRESH, KeptMemory
 from gstream.paging.page_source import Batch
 from gstream.telemetry.trace import Trace
 
@@ -44,9 +45,9 @@ class HostDevice(MemoryDevice):
     exchange = HostExchange
     in_place = True
 
-    def __init__(self, name: str, threads: int, trace: Trace | None = None) -> None:
+    def __init__(self, name: str, threads: int, trace: Trace | None = None, memory: KeptMemory = FRESH) -> None:
         self._workers, self._trace = Workers(threads, name), trace
-        super().__init__(name, self._workers.run, copies=False)
+        super().__init__(name, self._workers.run, copies=False, memory=memory)
         # page set -> its resident pages (weakly: they may be dropped for another run), their parts
         self._all_parts: dict[str, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
 

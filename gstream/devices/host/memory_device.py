@@ -14,6 +14,7 @@ from gstream.devices.base import Call, Device, Exchange, Feeding
 from gstream.devices.host.vertex_state import BITS, Launch, VertexState
 from gstream.devices.job import DevicePlan, Job, Range, Step
 from gstream.devices.page_kernel import PageKernel
+from gstream.paging.kept_memory import FRESH, KeptMemory
 from gstream.paging.page_source import nothing
 from gstream.paging.page_table import PageTable
 from gstream.paging.readers import QUIET
@@ -123,9 +124,10 @@ class MemoryDevice(Device):
 
     exchange = MemoryExchange
 
-    def __init__(self, name: str, launch: Launch, copies: bool) -> None:
+    def __init__(self, name: str, launch: Launch, copies: bool, memory: KeptMemory = FRESH) -> None:
+        """memory: where attributes lie."""
         super().__init__(name)
-        self._launch, self._copies = launch, copies
+        self._launch, self._copies, self._memory = launch, copies, memory
         self._state: VertexState | None = None
         self._step: Step | None = None
         self._sweep: tuple[PageKernel, Any] | None = None
@@ -145,7 +147,7 @@ class MemoryDevice(Device):
         return self._state.memory_bytes if self._state else 0
 
     def attach(self, job: Job) -> None:
-        self._state = VertexState(job, self._launch, self._copies)
+        self._state = VertexState(job, self._launch, self._copies, self._memory)
 
     def detach(self) -> None:
         if self._state is not None:

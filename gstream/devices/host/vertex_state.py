@@ -23,6 +23,7 @@ from gstream.hostcode.intrinsics import trailing_zeros
 from gstream.hostcode.jit import kernel
 from gstream.hostcode.notify import notify
 from gstream.hostcode.parts import find_records
+from gstream.paging.kept_memory import FRESH, KeptMemory
 from gstream.paging.page_table import PageTable
 
 COMBINE = {"SUM": np.add, "MIN": np.minimum, "MAX": np.maximum, "OR": np.bitwise_or}
@@ -50,7 +51,8 @@ class VertexState(Vertices):
     that are not counted yet.
     """
 
-    def __init__(self, job: Job, launch: Launch, copies: bool) -> None:
+    def __init__(self, job: Job, launch: Launch, copies: bool, memory: KeptMemory = FRESH) -> None:
+        self._memory = memory
         self.job, self.code, self.plan = job, job.code, job.plan
         self.launch, self.copies = launch, copies
         self.chunk: Range = (0, min(job.plan.chunk, job.vertices))
@@ -77,7 +79,7 @@ class VertexState(Vertices):
 
     def _take(self, name: str, count: int, dtype: Any, fill: Any = None) -> np.ndarray:
         """`count` elements for the array of that name, all `fill`; None: holding anything."""
-        return np.empty(count, dtype) if fill is None else np.full(count, fill, dtype)
+        return self._memory.take(count, dtype, fill)
 
     def _new_source(self) -> np.ndarray | None:
         if self.plan.message:

@@ -1,0 +1,79 @@
+"""Memory of large arrays that is used again: by the next call, or the next table, once nobody refers to it.
+
+A fresh array costs page faults: 0.1 to 1 ns a byte, as much as filling it several times over. `take` hands memory out
+as an array. When that array and all its views are gone, the memory goes back to the shelf of its size by itself, so
+what a user still holds is never written to. Views made by NumPy, Arrow, DLPack or a memoryview all keep the array
+alive. `release` gives the shelves back to the system.
+
+Threads may share it; no lock is taken, as arrays may die at any moment, and a forked child has a copy of its own.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from pagestore.io import HUGE_BYTES, aligned_empty
+
+LEAST_BYTES = 1 << 16  # of an array whose memory is kept: smaller ones stay in the heap
+KEPT = 8  # pieces of memory of one size that are kept at most: the arrays of a call, and some answers
+
+
+class KeptMemory:
+    """Memory by size. keeps: whether it comes back to a shelf. made: how many pieces were taken from the system."""
+
+    def __init__(self, keeps: bool = True) -> None:
+        self._keeps = keeps
+        self._shelves: dict[int, deque[memoryview]] = {}
+        self._lent: dict[int, tuple[weakref.ref[np.ndarray], memoryview]] = {}
+        self.made = 0
+
+    @property
+    def free_bytes(self) -> int:
+        """Bytes on the shelves: in use by nobody."""
+        return sum(size * len(shelf) for size, shelf in list(self._shelves.items()))
+
+    def take(self, count: int, dtype: Any, fill: Any = None) -> np.ndarray:
+        """A vector of `count` elements, all `fill`; None: holding anything. Raises MemoryError."""
+        dtype = np.dtype(dtype)
+        size = count * dtype.itemsize
+        if size < LEAST_BYTES or not self._keeps:
+            return np.empty(count, dtype) if fill is None else np.full(count, fill, dtype)
+        room = -(-size // HUGE_BYTES) * HUGE_BYTES if size > HUGE_BYTES else -(-size // LEAST_BYTES) * LEAST_BYTES
+        try:
+            memory = self._shelves[room].pop()
+        except (KeyError, IndexError):
+            memory, self.made = _from_system(room), self.made + 1
+        # Views of views refer to the first array whose memory is no array's: to this one.
+        root = np.frombuffer(memory, np.uint8)
+        key = id(root)
+        self._lent[key] = weakref.ref(root, lambda _: self._back(key, room)), memory
+        array = root[:size].view(dtype)
+        if fill is not None:
+            array.fill(fill)
+        return array
+
+    def _back(self, key: int, room: int) -> None:
+        """Nobody refers to an array any more."""
+        memory = self._lent.pop(key)[1]
+        shelf = self._shelves.setdefault(room, deque())
+        if len(shelf) < KEPT:
+            shelf.append(memory)
+
+    def release(self) -> None:
+        """Give back to the system what nobody uses. Memory that is in use comes back later, and is kept again."""
+        self._shelves.clear()
+
+
+def _from_system(size: int) -> memoryview:
+    try:
+        return aligned_empty(size).data
+    except OSError as error:
+        raise MemoryError(f"{size} bytes") from error
+
+
+MEMORY = KeptMemory()  # of this process
+FRESH = KeptMemory(keeps=False)  # for runs under a cap, whose plan has no room for what nobody uses

@@ -1,0 +1,135 @@
+"""Tables of many rows are made by compiled code on all cores, in memory that is used again: the rows are the same."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import gstream
+from gstream.paging.kept_memory import LEAST_BYTES, MEMORY, KeptMemory
+from gstream.results import pieces
+from gstream.results import result as results
+from gstream.results.column import Column
+from gstream.results.result import Result
+from tests.answers.graphs import Example
+
+VERTICES = 43  # no multiple of 8
+
+
+def graph_of(tmp_path, kind, order):
+    rng = np.random.default_rng(3)
+    source, target = rng.integers(0, VERTICES, (2, 90))
+    return gstream.open(Example(VERTICES, source, target, kind=kind, order=order).stored(tmp_path))
+
+
+def columns_of(store):
+    """One of each type that algorithms and programs of users have, with values that are missing where they may be."""
+    rng, count, none = np.random.default_rng(7), store.meta.vertices, store.layout.none
+    kinds = [np.uint32, np.uint64, np.int32, np.int64, np.float32, np.float64, np.uint8, np.bool_]
+    found = [Column(f"plain {np.dtype(kind)}", rng.integers(0, 2, count).astype(kind)) for kind in kinds]
+    for kind in kinds[:6]:
+        values = rng.integers(0, 100, count).astype(kind)
+        if values.dtype.kind == "i":
+            values -= 50
+        missing = np.inf if values.dtype.kind == "f" else np.iinfo(kind).max
+        values[rng.random(count) < 0.3] = missing
+        found.append(Column(f"some {values.dtype}", values, missing))
+        found.append(Column(f"own {values.dtype}", values, missing, npy_missing=7))
+    found.append(Column("wide", found[8].values, found[8].missing, dtype=np.dtype(np.uint64)))
+    vertices = rng.integers(0, count, count).astype(store.layout.id_dtype)
+    found.append(Column("group", vertices, holds="natural"))
+    vertices = vertices.copy()
+    vertices[rng.random(count) < 0.3] = none
+    found.append(Column("vertex above", vertices, none, holds="store"))
+    return found
+
+
+@pytest.mark.parametrize("order", ["natural", "degree"])
+@pytest.mark.parametrize("kind", ["dense", "listed"])
+def test_whole_tables_are_those_made_by_chunks(tmp_path, monkeypatch, kind, order):
+    with graph_of(tmp_path, kind, order) as graph:
+        result = Result(graph.store, columns_of(graph.store), {}, threads=2)
+        expected, table = result.to_numpy(), result.to_arrow()
+        monkeypatch.setattr(results, "LARGE_ROWS", 1)
+        monkeypatch.setattr(pieces, "PIECE_ROWS", 16)
+        found = result.to_numpy()
+        assert found.dtype == expected.dtype and found.tobytes() == expected.tobytes()
+        made = result.to_arrow()
+        made.validate(full=True)
+        assert made.equals(table) and made.schema.equals(table.schema)
+        assert [column.null_count for column in made.columns] == [column.null_count for column in table.columns]
+
+
+def test_a_column_in_order_is_not_copied(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "LARGE_ROWS", 1)
+    with graph_of(tmp_path, "dense", "natural") as graph:
+        rank = graph.pagerank()
+        table = rank.to_arrow()
+        address = table["pagerank"].chunk(0).buffers()[1].address
+        assert address == rank._columns[0].values.ctypes.data
+        assert np.array_equal(table["pagerank"].to_numpy(), rank["pagerank"])
+
+
+def test_memory_that_somebody_refers_to_is_not_used_again():
+    memory = KeptMemory()
+    count = LEAST_BYTES // 8
+
+    def filled(number):
+        return memory.take(count, np.int64, number)
+
+    array = filled(1)
+    holders = [array[5:9], memoryview(array), pa.array(array), array.view(np.uint8)[::2], array.reshape(2, -1).T]
+    holders.append(np.from_dlpack(array))
+    del array
+    while holders:
+        assert filled(2).ctypes.data, "it is given back at once, and is another piece of memory"
+        assert np.asarray(holders[0]).reshape(-1)[0] == 1
+        holders.pop(0)
+        gc.collect()
+    assert memory.made == 2
+    first, second = filled(3), filled(4)
+    assert memory.made == 2 and (first == 3).all() and (second == 4).all()
+
+
+def test_memory_is_given_back_and_some_of_it_never_kept():
+    memory = KeptMemory()
+    arrays = [memory.take(LEAST_BYTES, np.uint8, 0) for _ in range(20)]
+    assert memory.free_bytes == 0
+    arrays.clear()
+    assert 0 < memory.free_bytes < 20 * LEAST_BYTES
+    memory.release()
+    assert memory.free_bytes == 0
+    fresh = KeptMemory(keeps=False)
+    fresh.take(LEAST_BYTES, np.uint8)
+    assert fresh.free_bytes == 0 and len(memory.take(3, np.uint8, 9)) == 3
+
+
+@pytest.mark.parametrize("order", ["natural", "degree"])
+def test_answers_that_are_held_stay_while_others_are_made(tmp_path, monkeypatch, order):
+    monkeypatch.setattr("gstream.paging.kept_memory.LEAST_BYTES", 1)
+    monkeypatch.setattr(results, "LARGE_ROWS", 1)
+    with graph_of(tmp_path, "dense", order) as graph:
+        sources = [int(vertex) for vertex in graph.bfs(0)["vertex"][:12]]
+        held = [(graph.bfs(source), source) for source in sources]
+        tables = [(found.to_numpy(), found.to_arrow()) for found, _ in held]
+        for _ in range(3):
+            for source in sources:
+                graph.bfs(source, predecessors=False)
+        for (found, source), (rows, table) in zip(held, tables, strict=True):
+            again = graph.bfs(source)
+            assert rows.tobytes() == again.to_numpy().tobytes() == found.to_numpy().tobytes()
+            assert table.equals(again.to_arrow())
+
+
+def test_calls_whose_answers_are_dropped_take_no_more_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("gstream.paging.kept_memory.LEAST_BYTES", 1)
+    with graph_of(tmp_path, "dense", "degree") as graph:
+        sources = [int(vertex) for vertex in graph.bfs(0)["vertex"]]
+        graph.bfs(sources[0])
+        before = MEMORY.made
+        for source in sources:
+            graph.bfs(source)
+        assert MEMORY.made == before
