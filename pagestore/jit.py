@@ -8,6 +8,12 @@ it is, and the index comes last.
 Numba also trusts machine code while the function's own source file is unchanged. But the machine code includes called
 functions and constants of other files, which an update may change. Here it is trusted while all of these are unchanged,
 except those reached by a module's name and a dot.
+
+Numba reads machine code from any folder that it can write to. Here the folder has to be ours alone
+(pagestore.caches).
+
+Before it loads machine code from disk, Numba prepares to compile: a fifth of a short command's time. Here it prepares
+when it has to compile.
 """
 
 from __future__ import annotations
@@ -20,6 +26,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
 from functools import partial
+from pathlib import Path
 from threading import RLock
 from types import CodeType, FunctionType
 from typing import Any
@@ -28,9 +35,11 @@ import numba
 import numpy as np
 from numba import types
 from numba.core import event
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.runtime import rtsys
 from numba.extending import intrinsic
 
+from pagestore.caches import kernel_folder
 from pagestore.concurrency import cached_property, fork_waits_for
 
 CONSTANTS = (int, float, complex, str, bytes, type(None), np.generic, np.dtype, types.Type)
@@ -92,17 +101,64 @@ class CacheFile(IndexDataCacheFile):
         return set()
 
 
+class Place:
+    """Where the machine code of a function lies, as Numba asks for it."""
+
+    def __init__(self, folder: Path, line: int) -> None:
+        self.folder, self.line = folder, line
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> Place | None:
+        """The place for a function of a source file; None where no folder can be used."""
+        folder = kernel_folder(file) if os.path.exists(file) else None
+        return None if folder is None else cls(folder, function.__code__.co_firstlineno)
+
+    def get_cache_path(self) -> str:
+        """The folder."""
+        return str(self.folder)
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder again, if somebody emptied the cache meanwhile."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def get_source_stamp(self) -> str:
+        """Not used: see `CacheFile`."""
+        return ""
+
+    def get_disambiguator(self) -> str:
+        """Tells functions of one name apart."""
+        return str(self.line)
+
+
+class Places(CompileResultCacheImpl):
+    """How Numba's cache finds the place of a function, and packs what lies there."""
+
+    _locator_classes = [Place]
+
+
+class KernelCache(FunctionCache):
+    """The machine code of one function on disk."""
+
+    _impl_class = Places
+
+    def __init__(self, function: Callable[..., Any], stamp: Callable[[], str]) -> None:
+        super().__init__(function)
+        self._cache_file = CacheFile(self.cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Machine code for the types of a call, or None. Numba's own way prepares all that compiling needs first."""
+        rtsys.initialize(target_context)  # names that machine code calls
+        return self._load_overload(sig, target_context)
+
+
 def compiled(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """numba.njit without the GIL, with these options; compiled anew in each process where no folder is writable."""
+    """numba.njit without the GIL, with these options; compiled anew in each process where no folder can be used."""
     if function is None:
         return partial(compiled, **options)
-    try:
-        made = numba.njit(nogil=True, cache=True, **options)(function)
-    except RuntimeError:
-        return numba.njit(nogil=True, **options)(function)
-    with suppress(AttributeError):  # where Numba is switched off, or keeps its files in another way
-        cache = made._cache
-        cache._cache_file = CacheFile(cache.cache_path, cache._impl.filename_base, lambda: stamp_of(made))
+    made = numba.njit(nogil=True, **options)(function)
+    if hasattr(made, "_cache"):  # not where Numba is switched off
+        with suppress(RuntimeError):  # no folder
+            made._cache = KernelCache(function, lambda: stamp_of(made))
     return made
 
 

@@ -10,6 +10,7 @@ import typer
 
 from gstream.cli import convert, doctor, generate, info, plan, run, show
 from gstream.cli.failures import exit_code_of
+from gstream.cli.plain_values import take_plainly
 from pagestore.errors import UsageError
 
 app = typer.Typer(
@@ -51,6 +52,8 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> Any:
     command = typer.main.get_command(app)
     _refuse_contradictions(command, arguments)
+    for chosen in (command, *command.commands.values()):  # type: ignore[attr-defined]
+        take_plainly(chosen)
     return command(args=arguments, prog_name="gstream", standalone_mode=False)
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import typer
 
-from gstream.algorithms.plans import plan_facts, plan_of, plan_of_own, planned_supersteps
 from gstream.cli.quick import skip_blas_for
 from gstream.cli.run_arguments import (
     check_asked,
@@ -36,6 +35,7 @@ def plan(**given: Any) -> None:
     passes for predecessors and --certify move is not planned; a memory cap has to be enough for them, too.
     """
     skip_blas_for(given["algorithm"])
+    from gstream.algorithms.plans import plan_facts, plan_of, plan_of_own, planned_supersteps
     from gstream.engine.engine import Engine
     from gstream.options.run_options import RunOptions
     from pagestore.store import open_store

@@ -7,6 +7,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from gstream.algorithms.registry import ALGORITHMS, add_installed
+from gstream.cli.plain_values import take_plainly
 from gstream.cli.run_arguments import DRIVERS, OWN, help_of, made_again, takes
 
 FIRST, LAST = "Arguments", "Other"
@@ -22,6 +23,7 @@ class RunCommand(TyperCommand):
             add_installed()
             again = made_again(self.callback.__wrapped__)  # type: ignore[union-attr]
             self.params, self.callback = again.params, again.callback
+            take_plainly(self)
         ctx.meta[ASKED] = next((ALGORITHMS[word] for word in args if word in ALGORITHMS), None)
         return super().parse_args(ctx, args)
 

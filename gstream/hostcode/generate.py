@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,7 @@ from typing import Any
 import numba
 
 from gstream.language.python_printer import ARGUMENTS, TOTAL_ARGUMENTS, Emitter
+from pagestore.caches import cache_base, is_private
 from pagestore.concurrency import LOADING
 
 _MODULES: dict[str, ModuleType] = {}  # loaded whole
@@ -162,23 +164,21 @@ def _identity(program: Any, kind: str) -> str:
 
 
 def cache_folder() -> Path:
-    """Where generated modules live: $XDG_CACHE_HOME/gstream/programs, else ~/.cache/...; else a temporary folder."""
+    """Where generated modules live: `programs` in the user's cache, or a temporary folder where that cannot be written
+    or others can write to it."""
     with LOADING:  # one temporary folder a process
         return _cache_folder()
 
 
 @lru_cache(maxsize=1)
 def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = Path(base) / "gstream" / "programs"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder):
+    folder = cache_base() / "programs"
+    if is_private(folder):
+        with suppress(OSError), tempfile.NamedTemporaryFile(dir=folder):
             return folder
-    except OSError:
-        folder = Path(tempfile.mkdtemp(prefix="gstream-"))
-        atexit.register(_remove, folder, os.getpid())
-        return folder
+    folder = Path(tempfile.mkdtemp(prefix="gstream-"))
+    atexit.register(_remove, folder, os.getpid())
+    return folder
 
 
 def _remove(folder: Path, owner: int) -> None:
