@@ -134,10 +134,20 @@ class Graph(Methods, Views):
 
     @in_python()
     def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False, **options: Any) -> Result:
-        """Run an algorithm by name with its own options and RunOptions; what the methods of algorithms call."""
-        found = find_algorithm(algorithm)
+        """Run an algorithm by name with its own options and RunOptions; what the methods of algorithms call.
+
+        report: a file for a page about the run (gstream[report]), beside RunOptions.
+        """
+        found, page = find_algorithm(algorithm), options.pop("report", None)
         _check_names(options, found.defaults, f"{algorithm} has {', '.join(found.defaults) or 'none of its own'}")
-        return self._work(options, lambda engine: execute(found, engine, own, certify))
+
+        def call(options: dict[str, Any]) -> Result:
+            return self._work(options, lambda engine: execute(found, engine, own, certify))
+
+        if page is None:
+            return call(options)
+        shown = {name: value for name, value in own.items() if value != found.defaults.get(name)}
+        return self._reported(page, options, call, algorithm, shown, found)
 
     @in_python()
     def plan(self, algorithm: Any, **given: Any) -> dict[str, Any]:
@@ -168,8 +178,15 @@ class Graph(Methods, Views):
 
         given: the program's parameters, and RunOptions that are not parameters of it. Arrays of PerVertex parameters,
         an instance's too, have their numbers in the order of every result's rows: ascending vertex IDs. Values of MIN
-        programs that are INF are null.
+        programs that are INF are null. report: a file for a page about the run, as of algorithms.
         """
+        parameters_of = program if isinstance(program, type) else type(program)
+        if given.get("report") is not None and "report" not in getattr(parameters_of, "parameters", ()):
+            page = given.pop("report")
+            name = program if isinstance(program, str) else getattr(program, "__name__", type(program).__name__)
+            named = {key: value for key, value in given.items() if key not in RUN_OPTIONS}
+            options = {key: value for key, value in given.items() if key in RUN_OPTIONS}
+            return self._reported(page, options, lambda options: self.run(program, **named, **options), name, named)
         if isinstance(program, str):
             if not is_program_path(program):
                 name = find_algorithm(program).name
@@ -191,6 +208,19 @@ class Graph(Methods, Views):
         return self._work(
             given, lambda engine: run_program_on(engine, in_store_order(program, self._store), parameters)
         )
+
+    def _reported(
+        self, page: Any, options: dict[str, Any], call: Callable[[dict[str, Any]], Result], name: str,
+        own: dict[str, Any], algorithm: Any = None,
+    ) -> Result:  # fmt: skip
+        """call(options with a recorder of their own), and the page about it. own: what the call is shown with."""
+        from gstream.algorithms.plans import plan_before
+        from gstream.reporting.python_calls import recorded
+
+        wanted = self._options({**self._defaults, **options})
+        planned = plan_before(self, algorithm, own | options) if algorithm is not None else None
+        title = "" if algorithm is None else algorithm.title
+        return recorded(page, wanted, options, call, self.info, planned, name, own, title)
 
     @in_turn
     def _work(self, options: dict[str, Any], call: Callable[[Any], T]) -> T:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gstream.algorithms.execute import check_ends, session_of
 from gstream.algorithms.registry import ALGORITHMS, find_algorithm
-from pagestore.errors import CapError, UsageError
+from pagestore.errors import CapError, GstreamError, UsageError
 
 if TYPE_CHECKING:
     from gstream.engine.engine import Engine
@@ -65,14 +65,27 @@ def plan_of(algorithm: str, engine: Engine, own: dict[str, Any], certify: bool =
     with session_of(found, engine, options, certify) as session:
         program = found.load(found.plan)(session, **options)
         session.foresee()
-        while True:
-            try:
-                return engine.plan(program)
-            except CapError as error:
-                if not session.stands_in:
-                    raise
-                given: Any = {error.option.removeprefix("--").replace("-", "_"): error.need}
-                engine.options = replace(engine.options, **given)
+        options_before = engine.options
+        try:
+            while True:
+                try:
+                    return engine.plan(program)
+                except CapError as error:
+                    if not session.stands_in:
+                        raise
+                    given: Any = {error.option.removeprefix("--").replace("-", "_"): error.need}
+                    engine.options = replace(engine.options, **given)
+        finally:
+            engine.options = options_before  # a run that follows goes by the caps that were given
+
+
+def plan_before(graph: Any, algorithm: Any, own: dict[str, Any]) -> dict[str, Any] | None:
+    """What was planned of a run that is to be reported: `Graph.plan` with the options of the run; None without a plan,
+    and where the run itself will say why it can't be."""
+    try:
+        return graph.plan(algorithm.name, **own) if algorithm.plan else None
+    except GstreamError:
+        return None
 
 
 def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from gstream.cli import convert, doctor, generate, info, plan, run, show
+from gstream.cli import convert, doctor, generate, info, plan, report, run, show, surroundings
 from gstream.cli.failures import exit_code_of
 from gstream.cli.plain_values import take_plainly
 from pagestore.errors import UsageError
@@ -22,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: loading rich for it would take a third of the 0.3 s that --help may take
     pretty_exceptions_enable=False,
 )
-for register in (convert, generate, run, plan, info, doctor, show):
+for register in (convert, generate, run, plan, report, info, doctor, show):
     register.add_to(app)
 for command in app.registered_commands:
     command.help = getattr(command.callback, "__doc__", None) or command.short_help  # python -OO strips docstrings
@@ -46,6 +46,7 @@ def _options(
 def run_command_line(arguments: Sequence[str] | None = None) -> int:
     """Run one command; every failure becomes one line on standard error. Returns the exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    surroundings.typed[:] = arguments
     return exit_code_of(lambda: _run(arguments))
 
 

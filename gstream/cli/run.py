@@ -5,8 +5,6 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +12,12 @@ import typer
 
 from gstream.algorithms.declaration import EDGE, STORED_EDGE, VERTEX, Algorithm
 from gstream.algorithms.execute import check_checkpoint
+from gstream.algorithms.plans import plan_before
 from gstream.algorithms.registry import ALGORITHMS, find_algorithm
 from gstream.cli.compiling import LEAST_SECONDS, compile_time
 from gstream.cli.failures import stops_when_kept
 from gstream.cli.quick import skip_blas_for
+from gstream.cli.recording import recorder_of, write_records
 from gstream.cli.run_arguments import (
     check_asked,
     checkpoint_options,
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from gstream.graph import Graph
     from gstream.results.result import Result
     from gstream.telemetry.stats import StepStats
-    from gstream.telemetry.trace import ChromeTrace
 
 TOP_ROWS = 20
 TO_STDOUT = Path("-")
+WRITTEN = ("output", "trace", "plot", "report")  # options that name a file to write
 OF_RUNS = ("supersteps", "not_finite")  # numbers of a summary that are said in words of their own
 
 
@@ -59,7 +59,7 @@ def run(**given: Any) -> int:
     if not task.numbers or given["no_restart"]:
         carry_out(given, task, Link())
         return 0
-    files = [given[name] for name in ("output", "trace", "plot") if given[name] not in (None, TO_STDOUT)]
+    files = [given[name] for name in WRITTEN if given[name] not in (None, TO_STDOUT)]
     keeps = given["checkpoint"] is not None
     return supervise(task, files, keeps, lambda task, link: carry_out(given_to(given, task), task, link))
 
@@ -75,7 +75,7 @@ def given_to(given: dict[str, Any], task: Task) -> dict[str, Any]:
 
 def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
     """The command, in the process that does the work."""
-    algorithm, store, output, trace = given["algorithm"], given["store"], given["output"], given["trace"]
+    algorithm, store, output = given["algorithm"], given["store"], given["output"]
     own, options, parameters = own_options(given), engine_options(given), parse_parameters(given["param"] or [])
     if task.numbers:  # CUDA starts while Python imports what a run needs
         from gstream.devices.gpu.prestart import start_cuda
@@ -99,15 +99,19 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
     import gstream
 
     keeps = given["checkpoint"] is not None
-    with ProgressBar() as bar, tracing(trace) as spans, stops_when_kept(keeps, lambda: link.tell("stepped")) as stop:
-        options |= {"trace": spans, "progress": StepLine(bar, link), "stop": stop}
+    with ProgressBar() as bar, stops_when_kept(keeps, lambda: link.tell("stepped")) as stop:
+        lines = StepLine(bar, link)
+        recorder = recorder_of(given, lines)
+        options |= {"progress": recorder or lines, "trace": recorder, "stop": stop}
         with gstream.open(store, stripe=stripe_folders(given["stripe"]), **options) as graph:
             check_columns(graph, known, output, given["ldbc"])
             graph.engine().measure()  # its own kernels are not the run's
+            planned = None if recorder is None or known is None else plan_before(graph, known, own)
             began = time.perf_counter()
             with compile_time() as compiled:
                 result = start(graph, algorithm, own, parameters, given["certify"])
             seconds = time.perf_counter() - began
+            about = graph.info
     if output is not None:
         result.write(output, ldbc=given["ldbc"], force=True)  # what exists was refused before the run
     if given["plot"] is not None:
@@ -115,6 +119,8 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
 
         plot_degrees(result, given["plot"])
     summary = apart(result.summary, seconds, compiled())
+    if recorder is not None:
+        write_records(given, recorder, known, result, summary, about, planned)
     summary["lost"] = [loss._asdict() for loss in task.losses]
     show(summary, result, output, given["json"], given["resume"])
 
@@ -150,9 +156,9 @@ def check_written(given: dict[str, Any], known: Algorithm | None, inputs: list[P
     """Raise, before anything is computed, where a file of the run can't be written or is one that the run reads."""
     from gstream.results.files import check_output
 
-    algorithm, output, trace, ldbc = given["algorithm"], given["output"], given["trace"], given["ldbc"]
+    algorithm, output, ldbc = given["algorithm"], given["output"], given["ldbc"]
     read = [given["store"], Path(algorithm.rpartition(":")[0] or algorithm), *inputs]
-    written = [path for path in (output, trace, given["plot"]) if path not in (None, TO_STDOUT)]
+    written = [given[name] for name in WRITTEN if given[name] not in (None, TO_STDOUT)]
     refuse_overwriting(written, read)
     refuse_twice(written)
     if output is not None:
@@ -164,8 +170,13 @@ def check_written(given: dict[str, Any], known: Algorithm | None, inputs: list[P
             refuse_existing(output, force, example="answer.csv")
     elif ldbc:
         raise UsageError("--ldbc says how a file is written. Pass -o FILE too.")
-    if trace is not None:
-        refuse_existing(trace, force, example="run.json")
+    if given["trace"] is not None:
+        refuse_existing(given["trace"], force, example="run.json")
+    if given["report"] is not None:
+        from gstream.reporting.page import check_report
+
+        refuse_existing(given["report"], force, example="run.html")
+        check_report()
 
 
 def check_columns(graph: Graph, known: Algorithm | None, output: Path | None, ldbc: bool) -> None:
@@ -189,19 +200,6 @@ def check_plot(algorithm: str, plot: Path | None, force: bool) -> None:
 
     check(plot)
     refuse_existing(plot, force, example="degrees.png")
-
-
-@contextmanager
-def tracing(path: Path | None) -> Iterator[ChromeTrace | None]:
-    """Takes the spans of a run for --trace; they are written when the block ends well."""
-    if path is None:
-        yield None
-        return
-    from gstream.telemetry.trace import ChromeTrace
-
-    spans = ChromeTrace()
-    yield spans
-    spans.write(path)
 
 
 class StepLine:

@@ -63,7 +63,7 @@ DRIVERS: dict[str, Declared] = {
         "output": _option(
             Path, "FILE", ".csv .tsv .txt (.gz, .zst) .parquet .npy .arrow; - is stdout.", "-o", "--output"
         ),
-        "force": _switch("--force", "Replace what exists (-o, --trace, --checkpoint)."),
+        "force": _switch("--force", "Replace what exists (-o, --trace, --report, --plot, --checkpoint)."),
         "json": _switch("--json", "One JSON object on standard output."),
         "ldbc": _switch("--ldbc", "Write FILE as LDBC Graphalytics does."),
         "trace": _option(
@@ -71,6 +71,7 @@ DRIVERS: dict[str, Declared] = {
             "FILE",
             "Write what happened when, for Perfetto (ui.perfetto.dev). No GPU makes supersteps by itself then.",
         ),
+        "report": _option(Path, "FILE", "Write a page about the run: .html. Traces the run, as --trace does."),
         "plot": _option(Path, "FILE", f"{PLOTTED}: draw the distribution, by matplotlib."),
         "certify": _switch("--certify", "Prove the answer, or what can be proved of it."),
         "stripe": _option(list[str], "A,B,...", "Folders of the stripes of a store on several disks."),

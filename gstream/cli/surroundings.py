@@ -25,6 +25,7 @@ UNWANTED = (
 )
 SAID_ANYHOW = ("ignore", "replace", "backslashreplace", "xmlcharrefreplace", "namereplace")  # of PYTHONIOENCODING
 closed: set[int] = set()  # descriptors that were not there
+typed: list[str] = []  # the command line's words after gstream
 
 
 class _Forgiving(io.FileIO):

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from gstream.telemetry.plain_values import plain_values
 from pagestore.errors import plain
 from pagestore.sizes import show_bytes, show_count, show_seconds
 
@@ -29,24 +30,7 @@ def print_json(value: dict[str, Any]) -> None:
     strings "NaN", "Infinity" and "-Infinity", which most languages read as numbers."""
     import json
 
-    print(json.dumps(_plain(value), allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    """`value` made of JSON's types: paths to strings, NumPy scalars to numbers, NaN and infinity to their names."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, bool | str) or value is None:
-        return value
-    if hasattr(value, "tolist"):  # NumPy scalars and arrays
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        if value != value:
-            return "NaN"
-        return value if abs(value) != float("inf") else "Infinity" if value > 0 else "-Infinity"
-    return value if isinstance(value, int) else str(value)
+    print(json.dumps(plain_values(value), allow_nan=False))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:

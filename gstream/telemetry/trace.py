@@ -14,6 +14,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
+from gstream.telemetry.plain_values import plain_values
 from pagestore.replacing import replacing
 
 NO_SPAN = nullcontext()  # where there is no trace
@@ -65,12 +66,14 @@ class ChromeTrace:
             found.append({"ph": "X", "name": name, **place, "ts": round(begin, 3), "dur": round(length, 3)})
         return found
 
-    def write(self, path: str | Path) -> None:
+    def write(self, path: str | Path, run: dict[str, Any] | None = None) -> None:
         """Write the trace as JSON, with the first span's time by the system's monotonic clock beside it.
 
+        run: what `gstream report` shows beside the spans (gstream.reporting.recorder).
         The file is complete or absent. Raises UsageError, ResourceError.
         """
         first = min((span[3] for span in self._spans), default=0.0)
-        about = {"traceEvents": self.events(), "displayTimeUnit": "ms", "otherData": {"monotonic_s": first}}
+        other = {"monotonic_s": first} | ({} if run is None else {"gstream": plain_values(run)})
+        about = {"traceEvents": self.events(), "displayTimeUnit": "ms", "otherData": other}
         with replacing(path) as stream:
             stream.write(json.dumps(about).encode())

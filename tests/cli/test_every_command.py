@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gstream.cli.commands import app
 from tests.cli.command import EDGES, Command
 
@@ -12,13 +14,15 @@ IN_TURN = [
     ("verify", "graph.gs"),
     ("export", "graph.gs", "back.txt"),
     ("plan", "bfs", "graph.gs", "--source", "1"),
-    ("run", "bfs", "graph.gs", "--source", "1"),
+    ("run", "bfs", "graph.gs", "--source", "1", "--trace", "run.json"),
+    ("report", "run.json"),
     ("show", "bfs"),
     ("doctor",),
 ]
 
 
 def test_every_command(gstream: Command, tmp_path) -> None:
+    pytest.importorskip("jinja2"), pytest.importorskip("matplotlib")
     (tmp_path / "edges.txt").write_text(EDGES)
     for command in IN_TURN:
         done = gstream(*command)

@@ -1,0 +1,212 @@
+"""Reports: one file that holds everything, of what the run gave, whatever names it meets."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import gstream as gs
+from gstream.reporting import page
+from gstream.reporting.timelines import lanes_of
+from pagestore.errors import InputError, LibraryMissingError, UsageError
+from tests.cli.command import PROGRAM, Command
+
+pytest.importorskip("jinja2")
+pytest.importorskip("matplotlib")
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+LOADING = ("src", "href", "xlink:href", "data", "poster", "action", "srcset")
+SECTIONS = ["asked", "answer", "supersteps", "timeline", "compared", "again"]
+
+
+class Page(HTMLParser):
+    """A parsed report: every tag is closed in turn; texts, IDs and references are kept."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.events: list[str] = []
+        self.sections: list[str] = []
+        self.rows: list[list[str]] = []
+        self.words: list[str] = []
+        self.styles = ""
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        named = {name: value or "" for name, value in attrs}
+        self.ids += [named["id"]] if "id" in named else []
+        self.references += [named[name] for name in LOADING if name in named]
+        self.events += [name for name in named if name.startswith("on")]
+        self.styles += named.get("style", "") + ";"
+        if tag == "section":
+            self.sections.append(named["id"])
+        if tag == "tr":
+            self.rows.append([])
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "style":
+            self.styles += data
+        elif self.open and self.open[-1] in ("td", "th") and self.rows:
+            self.rows[-1].append(data)
+        self.words.append(data)
+
+    def check_alone(self) -> None:
+        """Nothing is loaded from elsewhere, nothing is a script, no ID stands twice."""
+        assert not {"script", "iframe", "object", "embed", "link", "base", "form", "image", "img"} & set(self.tags)
+        assert all(reference.startswith("#") for reference in self.references), self.references
+        assert {reference[1:] for reference in self.references} <= set(self.ids)
+        assert not self.events and len(self.ids) == len(set(self.ids))
+        assert not re.findall(r"url\((?!#)|@import", self.styles)
+
+
+def read(path: str | Path) -> Page:
+    found = Page(Path(path).read_text())
+    found.check_alone()
+    return found
+
+
+def test_a_report_tells_of_the_run(store: Path, gstream: Command) -> None:
+    done = gstream("run", "pagerank", store, "--report", "run.html", "--trace", "run.json", "--json")
+    assert done.returncode == 0, done.stderr
+    summary, found = json.loads(done.stdout), read("run.html")
+    assert found.sections == [*SECTIONS[:3], "rates", *SECTIONS[3:]] and found.tags.count("svg") >= 3
+    words = "".join(found.words)
+    assert words.count(f"gstream run pagerank {store} --report run.html --trace run.json --json") == 2
+    assert ["3", f"{summary['top'][0]['pagerank']:.6g}"] in found.rows
+    last = summary["stats"]["per_superstep"][-1]
+    assert [str(summary["supersteps"]), last["direction"], str(last["frontier"])] in [row[:3] for row in found.rows]
+    assert any(row[:1] == ["time of the supersteps"] for row in found.rows)
+    assert any(row[0] == "host:0: pages of in" for row in found.rows if row)
+    assert "prefers-color-scheme: dark" in found.styles and "@media print" in found.styles
+    assert "fill: currentColor" in found.styles and "#0102" not in found.styles
+
+    assert gstream("report", "run.json", "-o", "again.html").stdout == "again.html\n"
+    assert Path("again.html").read_text() == Path("run.html").read_text()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("algorithm", ["wcc", "degrees", "bfs --source 1", "subgraph --node 1 --node 2"])
+def test_answers_of_every_kind(algorithm: str, store: Path, gstream: Command) -> None:
+    name, *options = algorithm.split()
+    done = gstream("run", name, store, *options, "--report", "run.html")
+    assert done.returncode == 0, done.stderr
+    found = read("run.html")
+    assert {"asked", "answer", "compared", "again"} <= set(found.sections)
+    assert ("distribution" in "".join(found.ids)) == (name != "subgraph")
+
+
+def test_hostile_names_stay_text(gstream: Command, tmp_path: Path) -> None:
+    names = ["<script>alert(1)</script>", 'x"><img/src=x/onerror=alert(1)>', "$x_{1}$", "&lt;b&gt;", "</style></svg>"]
+    Path('<b>&".txt').write_text("".join(f"{name}\t{names[0]}\n" for name in names))
+    hostile = "a<i>&'\".gs"
+    assert gstream("convert", '<b>&".txt', hostile, "--string-ids").returncode == 0
+    assert gstream("run", "pagerank", hostile, "--report", "r.html", "--trace", "t.json").returncode == 0
+    found = read("r.html")
+    assert {row[0] for row in found.rows if row} >= set(names)
+    trace = json.loads(Path("t.json").read_text())
+    for event in trace["traceEvents"]:
+        event["name"] = names[1] if event["ph"] == "X" else event["name"]
+        event.get("args", {})["name"] = names[0]
+    Path("t.json").write_text(json.dumps(trace))
+    assert gstream("report", "t.json").returncode == 0
+    assert any(row and row[0].startswith(names[0]) for row in read("t.html").rows)
+
+
+def test_nothing_half_written(store: Path, gstream: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("run.html").write_text("old")
+    done = gstream("run", "pagerank", store, "--report", "run.html")
+    assert (done.returncode, done.stderr) == (
+        2, "run.html: exists. Pass --force to replace it, or another name.\n",
+    )  # fmt: skip
+    monkeypatch.setattr(page, "render", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        page.write_report("run.html", None, [])
+    assert Path("run.html").read_text() == "old"
+    assert gstream("run", "pagerank", store, "--report", store, "--force").returncode == 2
+    assert gstream("run", "pagerank", store, "--report", "a.html", "--trace", "a.html").returncode == 2
+    assert gstream("run", "pagerank", store, "--report", "no/a.html").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "it is not JSON"),
+        ("[]", "is no trace as --trace writes them"),
+        ('{"otherData": {}, "traceEvents": [{"ph": "X"}]}', "not those of a Chrome trace"),
+        ('{"otherData": {"gstream": {"format": 99}}, "traceEvents": []}', "another version"),
+        ('{"otherData": {"gstream": {"format": 1}}, "traceEvents": []}', "not those of a run"),
+    ],
+)
+def test_what_is_no_trace_is_refused(text: str, said: str, gstream: Command) -> None:
+    Path("t.json").write_text(text)
+    done = gstream("report", "t.json")
+    assert done.returncode == 4 and said in done.stderr and not Path("t.html").exists()
+    assert gstream("report", "none.json").returncode == 4
+
+
+def test_a_trace_alone_shows_its_time_lines(gstream: Command) -> None:
+    spans = [{"ph": "X", "name": f"copy {n}", "pid": 1, "tid": n % 2, "ts": 1e5 * n, "dur": 5e4} for n in range(10)]
+    Path("t.json").write_text(json.dumps({"otherData": {}, "traceEvents": spans}))
+    assert gstream("report", "t.json").returncode == 0
+    assert read("t.html").sections == ["timeline"]
+
+
+def test_lanes_hold_all_time_and_stay_few() -> None:
+    spans = [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 4e6}]
+    spans += [{"ph": "X", "name": f"b, {n}", "pid": 1, "tid": n % 4, "ts": n * 10, "dur": 1} for n in range(1000)]
+    (whole, many), seconds = lanes_of(spans)
+    assert (seconds, whole.busy, many.spans) == (4.0, 4.0, 1000)
+    assert whole.bars == [(0.0, pytest.approx(4.0), 1.0)]
+    assert many.bars == [(0.0, pytest.approx(4 / 240), 0.25)]
+    with pytest.raises(InputError):
+        lanes_of([{"ph": "X"}])
+
+
+def test_reports_from_python(store: Path, gstream: Command) -> None:
+    Path("least.py").write_text(PROGRAM)
+    seen: list[int] = []
+    with gs.open(store) as graph:
+        result = graph.bfs(source=1, report="bfs.html", progress=lambda number, step: seen.append(number))
+        graph.run("least.py:Least", bias=2, report="own.html")
+        with pytest.raises(UsageError, match="report 3: is no path"):
+            graph.bfs(source=1, report=3)
+        with pytest.raises(UsageError, match="is the input"):
+            graph.bfs(source=1, report=store)
+    assert seen == list(range(1, result.summary["supersteps"] + 1))
+    assert "graph.bfs(source=1, progress=" in "".join(read("bfs.html").words)
+    assert "graph.run(least.py:Least, bias=2)" in "".join(read("own.html").words)
+
+
+def test_missing_libraries_are_named(store: Path, gstream: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+    done = gstream("run", "pagerank", store, "--report", "run.html")
+    assert done.returncode == 3 and "pip install 'gstream[report]'" in done.stderr
+    with pytest.raises(LibraryMissingError, match="jinja2"):
+        page.check_report()
+
+
+def test_within_the_caps(store: Path, gstream: Command) -> None:
+    done = gstream("run", "pagerank", store, "--host-memory", "4MiB", "--report", "run.html", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["stats"]["peak_memory_bytes"] <= 4 << 20
+    assert "rates" in read("run.html").sections
