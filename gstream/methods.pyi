@@ -30,10 +30,10 @@ class Methods(ABC):
 
     def pagerank(
         self, alpha: float = 0.85, tol: float = 1e-06, max_iter: int = 100, iterations: int | None = None,
-        personalization: Any = None, float64: bool = False, active_above: float | None = None, execution: str = 'sync',
-        certify: bool = False, **options: Any,
+        personalization: Any = None, weighted: bool = False, float64: bool = False, active_above: float | None = None,
+        execution: str = 'sync', certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """PageRank, NetworkX's definition with weight=None. Columns: vertex, pagerank.
+        """PageRank, NetworkX's definition. Columns: vertex, pagerank.
 
         The sum over all vertices is 1. Vertices without a given weight have personalization 0.
 
@@ -43,13 +43,13 @@ class Methods(ABC):
         - iterations: exactly N iterations.
         - personalization: a mapping from user IDs to numbers, or a file with lines of `vertex weight`, parted by a tab,
           comma or blanks; "a, b" 1.
+        - weighted: edges count by their weights.
         - float64: values in double precision.
         - active_above: changes of a rank by this much or less are not taken; default: all are.
         - execution: async: new values are visible at once; fewer sweeps from disk.
         - certify: prove the answer (a bound of the error).
 
-        Definition: dangling vertices give to all, or by personalization; no weights, repeated edges count; tol:
-        absolute L1.
+        Definition: dangling vertices give to all, or by personalization; repeated edges count, by weights if weighted.
         """
 
     def sssp(
@@ -130,8 +130,8 @@ class Methods(ABC):
         """
 
     def rwr(
-        self, source: Any = None, alpha: float = 0.85, tol: float = 1e-06, max_iter: int = 100, float64: bool = False,
-        execution: str = 'sync', certify: bool = False, **options: Any,
+        self, source: Any = None, alpha: float = 0.85, tol: float = 1e-06, max_iter: int = 100, weighted: bool = False,
+        float64: bool = False, execution: str = 'sync', certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Random walks with restart: PageRank personalised to sources. Columns: vertex, proximity.
 
@@ -141,17 +141,17 @@ class Methods(ABC):
         - alpha: share of rank that follows edges.
         - tol: end at this L1 change, not times n as NetworkX.
         - max_iter: end after N iterations.
+        - weighted: edges count by their weights.
         - float64: values in double precision.
         - execution: async: new values are visible at once; fewer sweeps from disk.
         - certify: prove the answer (a bound of the error).
 
-        Definition: PageRank from sources, dangling vertices lead there; no weights, repeated edges count; tol: absolute
-        L1.
+        Definition: PageRank from sources, dangling vertices lead there; repeated edges count, by weights if weighted.
         """
 
     def katz(
         self, alpha: float = 0.1, beta: float = 1.0, max_iter: int = 1000, tol: float = 1e-06, normalized: bool = True,
-        certify: bool = False, **options: Any,
+        weighted: bool = False, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Katz centrality, NetworkX's definition. Columns: vertex, katz.
 
@@ -160,34 +160,38 @@ class Methods(ABC):
         - max_iter: end after N iterations.
         - tol: end at this L1 change, not times n as NetworkX.
         - normalized: values of length 1.
+        - weighted: edges count by their weights.
         - certify: prove the answer (residual).
 
-        Definition: along in-edges, L2 length 1 if normalized; no weights, repeated edges count; tol: absolute L1
-        change.
+        Definition: along in-edges, L2 length 1 if normalized; repeated edges count, by weights if weighted.
         """
 
-    def eigenvector(self, max_iter: int = 100, tol: float = 1e-06, certify: bool = False, **options: Any) -> Result:
+    def eigenvector(
+        self, max_iter: int = 100, tol: float = 1e-06, weighted: bool = False, certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
         """Eigenvector centrality, over in-edges as NetworkX. Columns: vertex, eigenvector.
 
         - max_iter: end after N iterations.
         - tol: end at this L1 change, not times n as NetworkX.
+        - weighted: edges count by their weights.
         - certify: prove the answer (residual).
 
-        Definition: along in-edges, of A^T + I, L2 length 1; no weights, repeated edges count; tol: absolute L1 change.
+        Definition: along in-edges, of A^T + I, L2 length 1; repeated edges count, by weights if weighted.
         """
 
     def hits(
-        self, max_iter: int = 100, tol: float = 1e-08, normalized: bool = True, certify: bool = False, **options: Any,
+        self, max_iter: int = 100, tol: float = 1e-08, normalized: bool = True, weighted: bool = False, certify: bool =
+        False, **options: Any,
     ) -> Result:  # fmt: skip
         """Hubs and authorities, each of sum 1 as NetworkX. Columns: vertex, hub, authority.
 
         - max_iter: end after N iterations.
         - tol: end at this L1 change, not times n as NetworkX.
         - normalized: hubs and authorities of sum 1.
+        - weighted: edges count by their weights.
         - certify: prove the answer (residual).
 
-        Definition: hubs and authorities of sum 1 if normalized; no weights, repeated edges count; tol: L1 change of
-        hubs.
+        Definition: hubs and authorities of sum 1 if normalized; repeated edges count, by weights if weighted.
         """
 
     def degrees(self, certify: bool = False, **options: Any) -> Result:

@@ -71,6 +71,7 @@ class Option:
 SOURCE = Option("source", VERTICES, None, "start here")
 FLOAT64 = Option("float64", SWITCH, False, "values in double precision")
 EXECUTION = Option("execution", SYNC_OR_ASYNC, "sync", "async: new values are visible at once; fewer sweeps from disk")
+WEIGHTED = Option("weighted", SWITCH, False, "edges count by their weights")
 PREDECESSORS = Option("predecessors", SWITCH, True, "the column predecessor, and the pass that finds it", True)
 EITHER_WAY = Option("undirected", SWITCH, False, "along edges in either direction")
 RADIUS = Option("radius", WHOLE, 1, "edges from the source", True)
@@ -115,8 +116,8 @@ class Algorithm:
     is none.
     directed: whether it needs a directed store or an undirected one; otherwise: what is said of the other kind, after
     "is directed, and". topology: "out", "in" or "both", where it needs these pages. weights: ANY or NOT_NEGATIVE, where
-    it reads weights. holds: bytes a vertex. kept: bytes a vertex that a checkpoint keeps, and what they are; "": it
-    keeps none. plotted: --plot draws its answer.
+    it reads weights; with an option `weighted`, where that is asked for. holds: bytes a vertex. kept: bytes a vertex
+    that a checkpoint keeps, and what they are; "": it keeps none. plotted: --plot draws its answer.
     program: the class whose code `gstream show` prints. units, proof_units: what GPUs compile beside it for the run,
     and for the certificate: "MODULE:NAME NAME ..." of programs and kernels. module: where it is declared.
     """
@@ -151,12 +152,17 @@ class Algorithm:
         """Its options' defaults by name."""
         return {option.name: option.default for option in self.options}
 
+    def reads_weights(self, own: dict[str, Any]) -> bool:
+        """Whether a call with these options reads weights. own: all of its options, defaults too."""
+        return bool(self.weights) and bool(own.get("weighted", True))
+
     @property
     def needs(self) -> str:
         """What it needs of a store, in words."""
         store = {None: "", True: "a directed store", False: "an undirected store"}[self.directed]
         pages = {"": "", "both": "both topologies"}.get(self.topology, f"{self.topology}-pages")
-        return " with ".join(filter(None, (store, pages, self.weights))) or "any store"
+        weights = self.weights if self.reads_weights(self.defaults) else ""
+        return " with ".join(filter(None, (store, pages, weights))) or "any store"
 
     @property
     def docstring(self) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gstream.options.run_options import RunOptions
     from gstream.results.result import Result
 
+STRENGTH_BYTES = 16  # a vertex: sums of weights, and ones that they are summed from, in a certificate of weighted runs
 WORDS_BYTES = 8 * 8  # that the bitmaps of a certificate have in their last words
 ENDS = ("depth_limit", "radius", "iterations", "max_iter")  # options that say after how many supersteps a run ends
 
@@ -53,13 +54,13 @@ def session_of(algorithm: Algorithm, engine: Any, own: dict[str, Any], certify: 
         check_checkpoint(algorithm)
     asked = {option.name: own[option.name] for option in algorithm.options if not option.may_change}
     with Session(engine, algorithm.name, asked) as session:
-        check_store(algorithm, session)
+        check_store(algorithm, session, own)
         if certify:
-            session.proof_bytes = _proof_bytes(algorithm, session)
+            session.proof_bytes = _proof_bytes(algorithm, session, own)
         yield session
 
 
-def check_store(algorithm: Algorithm, session: Any) -> None:
+def check_store(algorithm: Algorithm, session: Any, own: dict[str, Any]) -> None:
     """Raise UsageError where the store has not what the algorithm needs, InputError for a weight that it can't have."""
     from gstream.algorithms.support.arguments import check_weights, need_both, need_weights
 
@@ -71,8 +72,9 @@ def check_store(algorithm: Algorithm, session: Any) -> None:
         need_both(session, algorithm.name)
     elif algorithm.topology:
         session.store.topology(algorithm.topology)
-    if algorithm.weights:
-        (need_weights if algorithm.weights == ANY else check_weights)(session, algorithm.name)
+    if algorithm.reads_weights(own):
+        name = f"{algorithm.name} --weighted" if own.get("weighted") else algorithm.name
+        (need_weights if algorithm.weights == ANY else check_weights)(session, name)
 
 
 def check_certificate(algorithm: Algorithm) -> None:
@@ -100,11 +102,12 @@ def check_ends(algorithm: Algorithm, options: RunOptions) -> None:
         )
 
 
-def _proof_bytes(algorithm: Algorithm, session: Any) -> int:
+def _proof_bytes(algorithm: Algorithm, session: Any, own: dict[str, Any]) -> int:
     """What the certificate holds at most, its pages with it."""
-    weights = bool(algorithm.weights) or algorithm.rows == STORED_EDGE or "weighted" in algorithm.defaults
-    pages = session.least_pages(session.meta.weighted and weights)
-    return algorithm.proof_bytes * (session.id_dtype.itemsize // 4) * session.meta.vertices + WORDS_BYTES + pages
+    weights = algorithm.reads_weights(own)
+    pages = session.least_pages(session.meta.weighted and (weights or algorithm.rows == STORED_EDGE))
+    each = algorithm.proof_bytes + (STRENGTH_BYTES if own.get("weighted") else 0)
+    return each * (session.id_dtype.itemsize // 4) * session.meta.vertices + WORDS_BYTES + pages
 
 
 def _shown(options: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import networkx as nx
 
 from gstream.graph import Graph
 from gstream.nx import centralities, components, distances, paths, structure
-from gstream.nx.declare import FUNCTIONS, refused_here
+from gstream.nx.declare import BRIEF, FUNCTIONS, refused_here
 from gstream.nx.expected import mark_failing
 from gstream.nx.node_graph import NodeGraph, one_attribute
 
@@ -61,6 +61,8 @@ class Backend:
     @staticmethod
     def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
         """Whether a conversion pays where NetworkX chooses backends by itself."""
+        if FUNCTIONS[name].brief:
+            return BRIEF
         graph = args[0] if args else next(iter(kwargs.values()))
         if isinstance(graph, nx.Graph) and graph.number_of_edges() < FEWEST:
             return f"fewer than {FEWEST:,} edges"

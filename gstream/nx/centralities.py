@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from gstream.nx.declare import function
+from gstream.nx.declare import function, unread
 from gstream.nx.distances import hops
 from gstream.nx.node_graph import NodeGraph, column
 
@@ -29,7 +29,7 @@ def _starts(given: dict[str, Any]) -> bool | str:
     return (numbers and sum(personal.values()) > 0) or "personalization has no sum above 0"
 
 
-@function(multigraph=True, weight="weight", nstart=None, dangling=None, rule=_starts)
+@function(multigraph=True, weight="weight", reads=True, nstart=None, dangling=None, rule=_starts)
 def pagerank(
     G: NodeGraph, alpha: float = 0.85, personalization: Any = None, max_iter: int = 100, tol: float = 1e-6,
     nstart: Any = None, weight: Any = "weight", dangling: Any = None,
@@ -37,40 +37,38 @@ def pagerank(
     given = None
     if personalization is not None:
         given = {G.vertex(node): float(value) for node, value in personalization.items()}
-    result = G.graph.pagerank(alpha=alpha, personalization=given, max_iter=max_iter, tol=len(G) * tol, float64=True)
+    result = G.graph.pagerank(
+        alpha=alpha, personalization=given, max_iter=max_iter, tol=len(G) * tol, float64=True,
+        weighted=G.weighs(weight),
+    )  # fmt: skip
     return G.by_node(column(_converged(result, max_iter), "pagerank"))
 
 
-def unweighted(given: dict[str, Any]) -> bool | str:
-    """Rule: no edge has the attribute weight, which NetworkX would read though it is no parameter."""
-    graph = given["G"]
-    if isinstance(graph, NodeGraph) or hasattr(graph, "store"):
-        return NodeGraph.of(graph).weight is None or "weights are not read"
-    return all(value in (None, 1) for _, _, value in graph.edges(data="weight")) or "weights are not read"
-
-
-@function(multigraph=True, nstart=None, rule=unweighted)
+@function(multigraph=True, nstart=None, rule=lambda given: unread(given["G"], "weight") or True)
 def hits(
     G: NodeGraph, max_iter: int = 100, tol: float = 1e-8, nstart: Any = None, normalized: bool = True
 ) -> tuple[dict[Any, float], dict[Any, float]]:
-    result = _converged(G.graph.hits(max_iter=max_iter, tol=tol, normalized=normalized), max_iter)
+    found = G.graph.hits(max_iter=max_iter, tol=tol, normalized=normalized, weighted=G.weighs("weight"))
+    result = _converged(found, max_iter)
     return G.by_node(column(result, "hub")), G.by_node(column(result, "authority"))
 
 
-@function(weight="weight", nstart=None, rule=lambda given: isinstance(given["beta"], (int, float)))
+@function(weight="weight", reads=True, nstart=None, rule=lambda given: isinstance(given["beta"], (int, float)))
 def katz_centrality(
     G: NodeGraph, alpha: float = 0.1, beta: float = 1.0, max_iter: int = 1000, tol: float = 1e-6, nstart: Any = None,
     normalized: bool = True, weight: Any = None,
 ) -> dict[Any, float]:  # fmt: skip
-    result = G.graph.katz(alpha=alpha, beta=beta, max_iter=max_iter, tol=len(G) * tol, normalized=normalized)
+    result = G.graph.katz(
+        alpha=alpha, beta=beta, max_iter=max_iter, tol=len(G) * tol, normalized=normalized, weighted=G.weighs(weight)
+    )
     return G.by_node(column(_converged(result, max_iter), "katz"))
 
 
-@function(weight="weight", nstart=None)
+@function(weight="weight", reads=True, nstart=None)
 def eigenvector_centrality(
     G: NodeGraph, max_iter: int = 100, tol: float = 1e-6, nstart: Any = None, weight: Any = None
 ) -> dict[Any, float]:
-    result = G.graph.eigenvector(max_iter=max_iter, tol=len(G) * tol)
+    result = G.graph.eigenvector(max_iter=max_iter, tol=len(G) * tol, weighted=G.weighs(weight))
     return G.by_node(column(_converged(result, max_iter), "eigenvector"))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from gstream.nx.declare import BRIEF, function
+from gstream.nx.declare import function
 from gstream.nx.node_graph import NodeGraph, column
 from pagestore.errors import GstreamError
 
@@ -91,22 +91,22 @@ def is_directed_acyclic_graph(G: NodeGraph) -> bool:
     return G.is_directed() and not G.self_loops and count(G, "scc") == len(G)
 
 
-@function(multigraph=True, ours=BRIEF)
+@function(multigraph=True, brief=True)
 def is_tree(G: NodeGraph) -> bool:
     return G.number_of_edges() == len(G) - 1 and count(G) == 1
 
 
-@function(multigraph=True, ours=BRIEF)
+@function(multigraph=True, brief=True)
 def is_forest(G: NodeGraph) -> bool:
     return G.number_of_edges() == len(G) - count(G)
 
 
-@function(directed=True, multigraph=True, ours=BRIEF)
+@function(directed=True, multigraph=True, brief=True)
 def is_arborescence(G: NodeGraph) -> bool:
     return bool(G.degrees("in").max() <= 1) and G.number_of_edges() == len(G) - 1 and count(G) == 1
 
 
-@function(directed=True, multigraph=True, ours=BRIEF)
+@function(directed=True, multigraph=True, brief=True)
 def is_branching(G: NodeGraph) -> bool:
     return bool(G.degrees("in").max() <= 1) and G.number_of_edges() == len(G) - count(G)
 
@@ -121,7 +121,7 @@ def topological_generations(G: NodeGraph) -> Iterator[list[Any]]:
 
 @function(directed=True, weight="weight", reads=True, default_weight=1)
 def dag_longest_path_length(G: NodeGraph, weight: str = "weight", default_weight: Any = 1) -> Any:
-    weighted = G.weight is not None and G.weight == weight
+    weighted = G.weighs(weight)
     longest = column(_levels(G, weighted), "distance" if weighted else "level").max().item()
     return int(longest) if not weighted or G.whole else longest
 

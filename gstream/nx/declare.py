@@ -16,16 +16,15 @@ F = Callable[..., Any]
 Rule = Callable[[dict[str, Any]], bool | str]
 PATHS = "NetworkX chooses among equally short paths by the order of its adjacencies"
 BRIEF = "NetworkX answers sooner than a graph is converted"
-FEWEST_NODES = 200  # of a graph of NetworkX that is searched from every node: below, NetworkX answers sooner
 FUNCTIONS: dict[str, Function] = {}  # by NetworkX's names, of the modules that were imported
 
 
 @dataclass(frozen=True)
 class Function:
     """call: given a NodeGraph first. directed: True or False where it takes one kind alone. multigraph: parallel edges
-    change nothing. ours: why only a graph of gstream's own has its answer ("": any has). everywhere: it searches from
-    every node. weight: the parameter that names the weights; reads: whether they are read, at least 0. fixed: values
-    that parameters must have. rule: what else it asks of its arguments."""
+    change nothing. ours: why only a graph of gstream's own has its answer ("": any has). brief: NetworkX answers sooner
+    than a graph is converted. weight: the parameter that names the weights; reads: whether they are read, at least 0.
+    fixed: values that parameters must have. rule: what else it asks of its arguments."""
 
     name: str
     call: F
@@ -33,7 +32,7 @@ class Function:
     directed: bool | None
     multigraph: bool
     ours: str
-    everywhere: bool
+    brief: bool
     weight: str | None
     reads: bool
     fixed: dict[str, Any]
@@ -51,8 +50,6 @@ class Function:
         converted = not isinstance(graph, NodeGraph) and getattr(graph, "__networkx_backend__", "") != "gstream"
         if self.ours and converted:
             return self.ours
-        if self.everywhere and converted and len(graph) < FEWEST_NODES:
-            return f"{BRIEF} of fewer than {FEWEST_NODES} nodes"
         if self.directed is not None and graph.is_directed() != self.directed:
             return f"only {'directed' if self.directed else 'undirected'} graphs"
         if not self.multigraph and graph.is_multigraph():
@@ -62,34 +59,35 @@ class Function:
         for name, value in self.fixed.items():
             if given[name] is not value and given[name] != value:
                 return f"{name}={given[name]!r} is NetworkX's"
-        reason = self._weights(graph, given)
+        reason = unread(graph, given[self.weight], self.reads) if self.weight else ""
         return reason or (self.rule(given) if self.rule else True)
 
-    def _weights(self, graph: Any, given: dict[str, Any]) -> str:
-        attribute = given[self.weight] if self.weight else None
-        if attribute is None:
-            return ""
-        if not isinstance(attribute, str):
-            return f"{self.weight} is no name of an edge attribute"
-        if isinstance(graph, NodeGraph) or hasattr(graph, "store"):
-            known = NodeGraph.of(graph).weight
-            if known is not None and known != attribute:
-                return f"the graph's weights are called {known}"
-            return "weights are not read" if known is not None and not self.reads else ""
-        values = [value for _, _, value in graph.edges(data=attribute) if value is not None]
-        if not values:
-            return ""
-        if not self.reads:
-            return "" if all(value == 1 for value in values) else "weights are not read"
-        numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
-        if not numbers or min(values) < 0:
-            return "weights are numbers of at least 0"
-        exact = all(isinstance(value, int) or value == float(np.float32(value)) for value in values)
-        return "" if exact else "weights are kept in float32, which does not hold all of these"
+
+def unread(graph: Any, attribute: Any, reads: bool = True) -> str:
+    """Why the weights of an edge attribute can't be read here, None being no attribute; "" if they can."""
+    if attribute is None:
+        return ""
+    if not isinstance(attribute, str):
+        return "the weight is no name of an edge attribute"
+    if isinstance(graph, NodeGraph) or hasattr(graph, "store"):
+        known = NodeGraph.of(graph).weight
+        if known is not None and known != attribute:
+            return f"the graph's weights are called {known}"
+        return "weights are not read" if known is not None and not reads else ""
+    values = [value for _, _, value in graph.edges(data=attribute) if value is not None]
+    if not values:
+        return ""
+    if not reads:
+        return "" if all(value == 1 for value in values) else "weights are not read"
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+    if not numbers or not min(values) >= 0:
+        return "weights are numbers of at least 0"
+    exact = all(isinstance(value, int) or value == float(np.float32(value)) for value in values)
+    return "" if exact else "weights are kept in float32, which does not hold all of these"
 
 
 def function(
-    *, directed: bool | None = None, multigraph: bool = False, ours: str = "", everywhere: bool = False,
+    *, directed: bool | None = None, multigraph: bool = False, ours: str = "", brief: bool = False,
     weight: str | None = None, reads: bool = False, rule: Rule | None = None, name: str | None = None, **fixed: Any,
 ) -> Callable[[F], F]:  # fmt: skip
     """Declare a function of NetworkX; fixed: parameters that must have these values. See Function."""
@@ -101,7 +99,7 @@ def function(
 
         named = name or call.__name__
         FUNCTIONS[named] = Function(
-            named, called, inspect.signature(call), directed, multigraph, ours, everywhere, weight, reads, fixed, rule
+            named, called, inspect.signature(call), directed, multigraph, ours, brief, weight, reads, fixed, rule
         )
         return called
 

@@ -22,7 +22,7 @@ def hops(graph: NodeGraph, source: Any, cutoff: Any = None) -> np.ndarray:
 
 def lengths(graph: NodeGraph, sources: Any, weight: str | None, cutoff: Any = None) -> np.ndarray:
     """float64[n]: weights of shortest paths from the nearest source, inf where there is none within the cutoff."""
-    if weight is None or graph.weight != weight:
+    if not graph.weighs(weight):
         found = column(graph.graph.bfs(source=sources, predecessors=False), "distance")
         far = np.where(found < 0, np.inf, found.astype(np.float64))
     else:
@@ -40,7 +40,7 @@ def reached(graph: NodeGraph, distances: np.ndarray, whole: bool = True) -> dict
 
 def by_weight(graph: NodeGraph, sources: Any, weight: str | None, cutoff: Any = None) -> dict[Any, Any]:
     """{node: length} of the nodes that a source reaches."""
-    whole = graph.whole or weight is None or graph.weight != weight
+    whole = graph.whole or not graph.weighs(weight)
     return reached(graph, lengths(graph, sources, weight, cutoff), whole)
 
 
@@ -63,7 +63,7 @@ def single_target_shortest_path_length(G: NodeGraph, target: Any, cutoff: Any = 
     return reached(G, hops(G, G.vertex(target, text="Target {} is not in G"), cutoff))
 
 
-@function(everywhere=True, multigraph=True)
+@function(multigraph=True)
 def all_pairs_shortest_path_length(G: NodeGraph, cutoff: Any = None) -> Iterator[tuple[Any, dict[Any, int]]]:
     return ((node, reached(G, hops(G, G.vertex(node), cutoff))) for node in G)
 
@@ -142,14 +142,14 @@ def bellman_ford_path_length(G: NodeGraph, source: Any, target: Any, weight: Any
     return _target(found, target, source, "node {target} not reachable from {source}")
 
 
-@function(everywhere=True, multigraph=True, weight="weight", reads=True)
+@function(multigraph=True, weight="weight", reads=True)
 def all_pairs_dijkstra_path_length(
     G: NodeGraph, cutoff: Any = None, weight: Any = "weight"
 ) -> Iterator[tuple[Any, dict[Any, Any]]]:
     return ((node, by_weight(G, G.vertex(node), weight, cutoff)) for node in G)
 
 
-@function(everywhere=True, multigraph=True, weight="weight", reads=True)
+@function(multigraph=True, weight="weight", reads=True)
 def all_pairs_bellman_ford_path_length(G: NodeGraph, weight: Any = "weight") -> Iterator[tuple[Any, dict[Any, Any]]]:
     return ((node, by_weight(G, G.vertex(node), weight)) for node in G)
 
@@ -184,33 +184,33 @@ def _eccentricities(graph: NodeGraph, nodes: Any, weight: str | None) -> dict[An
             why = "digraph is not strongly connected" if graph.is_directed() else "graph is not connected"
             raise nx.NetworkXError(f"Found infinite path length because the {why}")
         value = far.max().item()
-        found[node] = int(value) if weight is None or graph.whole or graph.weight != weight else value
+        found[node] = int(value) if graph.whole or not graph.weighs(weight) else value
     return found
 
 
-@function(everywhere=True, multigraph=True, weight="weight", reads=True, sp=None, v=None)
+@function(multigraph=True, weight="weight", reads=True, sp=None, v=None)
 def eccentricity(G: NodeGraph, v: Any = None, sp: Any = None, weight: Any = None) -> dict[Any, Any]:
     return _eccentricities(G, G, weight)
 
 
-@function(everywhere=True, multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
+@function(multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
 def diameter(G: NodeGraph, e: Any = None, usebounds: bool = False, weight: Any = None) -> Any:
     return max(_eccentricities(G, G, weight).values())
 
 
-@function(everywhere=True, multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
+@function(multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
 def radius(G: NodeGraph, e: Any = None, usebounds: bool = False, weight: Any = None) -> Any:
     return min(_eccentricities(G, G, weight).values())
 
 
-@function(everywhere=True, multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
+@function(multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
 def center(G: NodeGraph, e: Any = None, usebounds: bool = False, weight: Any = None) -> list[Any]:
     found = _eccentricities(G, G, weight)
     least = min(found.values())
     return [node for node, value in found.items() if value == least]
 
 
-@function(everywhere=True, multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
+@function(multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
 def periphery(G: NodeGraph, e: Any = None, usebounds: bool = False, weight: Any = None) -> list[Any]:
     found = _eccentricities(G, G, weight)
     most = max(found.values())
@@ -229,7 +229,6 @@ def _sums(graph: NodeGraph, weight: str | None) -> tuple[float, int]:
 
 
 @function(
-    everywhere=True,
     multigraph=True,
     weight="weight",
     reads=True,
@@ -244,13 +243,13 @@ def average_shortest_path_length(G: NodeGraph, weight: Any = None, method: Any =
     return total / (len(G) * (len(G) - 1))
 
 
-@function(everywhere=True, multigraph=True, weight="weight", reads=True)
+@function(multigraph=True, weight="weight", reads=True)
 def wiener_index(G: NodeGraph, weight: Any = None) -> float:
     total, missing = _sums(G, weight)
     if missing:
         return float("inf")
     if G.is_directed():
-        return int(total) if weight is None or G.whole or G.weight != weight else total
+        return int(total) if G.whole or not G.weighs(weight) else total
     return total / 2
 
 

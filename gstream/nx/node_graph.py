@@ -81,6 +81,10 @@ class NodeGraph:
         whole = weights is not None and weights.dtype.kind in "iu"
         return cls(made, nodes, graph.is_multigraph(), weight, whole)
 
+    def weighs(self, attribute: str | None) -> bool:
+        """Whether a function that reads this edge attribute (None: none) has the store's weights to read."""
+        return attribute is not None and self.weight == attribute
+
     def __len__(self) -> int:
         return len(self.graph)
 

@@ -90,7 +90,7 @@ def path_to(graph: NodeGraph, source: Any, target: Any, weight: str | None) -> l
     """A shortest path. Raises nx.NetworkXNoPath where there is none."""
     start = graph.vertex(source, text="Source {} is not in G")
     graph.vertex(target, text="Target {} is not in G")
-    weighted = weight is not None and graph.weight == weight
+    weighted = graph.weighs(weight)
     result = graph.graph.sssp(source=start, float64=True) if weighted else graph.graph.bfs(source=start)
     before = dict(zip(graph.nodes, column(result, "predecessor").tolist(), strict=True))
     path = [target]

@@ -8,43 +8,43 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from gstream.nx.declare import BRIEF, PATHS, function
+from gstream.nx.declare import PATHS, function
 from gstream.nx.node_graph import NodeGraph, column
 
 
-@function(multigraph=True, ours=BRIEF)
+@function(multigraph=True, brief=True)
 def is_isolate(G: NodeGraph, n: Any) -> bool:
     vertex = G.vertex(n, nx.NetworkXError, "Node {} is not in the graph.")
     return G.graph.degree(vertex) == 0
 
 
-@function(multigraph=True, ours=BRIEF)
+@function(multigraph=True, brief=True)
 def isolates(G: NodeGraph) -> Iterator[Any]:
     return iter(G.nodes_of(np.flatnonzero(G.degrees("both" if G.is_directed() else "out") == 0)))
 
 
-@function(multigraph=True, ours=BRIEF)
+@function(multigraph=True, brief=True)
 def number_of_isolates(G: NodeGraph) -> int:
     return int((G.degrees("both" if G.is_directed() else "out") == 0).sum())
 
 
-@function(multigraph=True, ours=BRIEF)
+@function(multigraph=True, brief=True)
 def number_of_selfloops(G: NodeGraph) -> int:
     return G.self_loops
 
 
-@function(multigraph=True, ours=BRIEF)
+@function(multigraph=True, brief=True)
 def is_empty(G: NodeGraph) -> bool:
     return G.number_of_edges() == 0
 
 
-@function(multigraph=True, ours=BRIEF)
+@function(multigraph=True, brief=True)
 def is_regular(G: NodeGraph) -> bool:
     names = ("out", "in") if G.is_directed() else ("out",)
     return all(len(np.unique(G.degrees(name))) == 1 for name in names)
 
 
-@function(directed=False, multigraph=True, ours=BRIEF)
+@function(directed=False, multigraph=True, brief=True)
 def is_k_regular(G: NodeGraph, k: int) -> bool:
     return bool((G.degrees("out") == k).all())
 

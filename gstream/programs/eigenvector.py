@@ -34,3 +34,10 @@ class Eigenvector(Program):
     @total
     def moved(self, v):
         return abs(v.value - v.before)
+
+
+class WeightedEigenvector(Eigenvector):
+    """next(v) = (x(v) + sum of weight * x(u) over u -> v) / |x|."""
+
+    def send(self, u, e, g):
+        return e.weight * (u.value / math.sqrt(g.squares))

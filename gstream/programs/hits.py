@@ -20,3 +20,16 @@ class Hubs(Authorities):
     """hub(u) = sum of authority(v) over u -> v; `score` is that of authorities."""
 
     backward = True
+
+
+class WeightedAuthorities(Authorities):
+    """authority(v) = sum of weight * hub(u) over u -> v."""
+
+    def send(self, u, e, g):
+        return e.weight * u.value
+
+
+class WeightedHubs(WeightedAuthorities):
+    """hub(u) = sum of weight * authority(v) over u -> v; `score` is that of authorities."""
+
+    backward = True

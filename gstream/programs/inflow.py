@@ -1,4 +1,5 @@
-"""Sums of the weights that lead into each vertex: what heat and circuit simulation divide by, or take off."""
+"""Sums of the weights that lead into each vertex, or out of it: heat and circuit simulation and weighted ranks divide
+by them."""
 
 from gstream.language.program import SUM, Program, f64
 
@@ -13,3 +14,9 @@ class Inflow(Program):
 
     def send(self, u, e, g):
         return e.weight
+
+
+class Outflow(Inflow):
+    """outflow(u) = sum of the weights of u's out-edges: one superstep."""
+
+    backward = True

@@ -29,3 +29,10 @@ class Katz(Program):
     @total
     def moved(self, v):
         return abs(v.value - v.before)
+
+
+class WeightedKatz(Katz):
+    """katz(v) = beta + alpha * (sum of weight * katz(u) over u -> v)."""
+
+    def send(self, u, e, g):
+        return e.weight * u.value

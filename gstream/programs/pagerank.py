@@ -83,3 +83,40 @@ class ActivePersonalizedPageRank64(ActivePersonalizedPageRank):
     """The same in double precision."""
 
     value = f64
+
+
+class WeightedPageRank(PersonalizedPageRank64):
+    """rank(v) = preference(v) * (1-d + d * adrift) + d * sum of rank(u) * weight / strength(u) over u -> v.
+
+    strength(u) is the sum of the weights of u's out-edges. The value is rank / strength, which a unit of weight carries
+    on; of a vertex of strength 0, which is adrift, it is the rank.
+    """
+
+    strength: PerVertex
+
+    def start(self, v, g):
+        return v.preference / v.strength if v.strength > 0 else v.preference
+
+    def send(self, u, e, g):
+        return u.value * e.weight
+
+    def apply(self, v, got, g):
+        rank = (1 - self.damping) * v.preference + self.damping * (got + g.adrift * v.preference)
+        return rank / v.strength if v.strength > 0 else rank
+
+    @total
+    def adrift(self, v):
+        return v.value if v.strength == 0 else 0.0
+
+    @total
+    def moved(self, v):
+        return abs(v.value - v.before) * (v.strength if v.strength > 0 else 1.0)
+
+
+class ActiveWeightedPageRank(WeightedPageRank):
+    """The same that takes no change of a rank by `active_above` or less."""
+
+    active_above: float = 0.0
+
+    def activate(self, v):
+        return not abs(v.value - v.before) * (v.strength if v.strength > 0 else 1.0) <= self.active_above

@@ -24,8 +24,11 @@ START, SOME, FIRST = "one vertex", "some vertices", "first values"
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "bfs": [{"source": START}, {"source": START, "predecessors": False}],
     "sssp": [{"source": START}, {"source": START, "predecessors": False}, {"source": START, "float64": True}],
-    "pagerank": [{"iterations": 2}, {"personalization": FIRST, "max_iter": 2}],
-    "hits": [{"max_iter": 2}], "katz": [{"alpha": 1e-3, "max_iter": 2}], "eigenvector": [{"max_iter": 2}],
+    "pagerank": [{"iterations": 2}, {"personalization": FIRST, "max_iter": 2},
+                 {"weighted": True, "iterations": 2}],
+    "hits": [{"max_iter": 2}, {"max_iter": 2, "weighted": True}],
+    "katz": [{"alpha": 1e-3, "max_iter": 2}, {"alpha": 1e-3, "max_iter": 2, "weighted": True}],
+    "eigenvector": [{"max_iter": 2}],
     "rwr": [{"source": START, "max_iter": 2}], "closeness": [{"k": 3}], "harmonic": [{"k": 3}],
     "radius": [{"sketches": 2}], "heat": [{"initial": FIRST, "iterations": 2}],
     "circuit": [{"initial": FIRST, "iterations": 2}], "neural": [{"initial": FIRST, "iterations": 2}],

@@ -184,7 +184,7 @@ def test_hits_not_normalized(tmp_path):
         ("katz", {"alpha": 5.0}, "alpha 5.0: sums over walks grow without end on this graph"),
         ("katz", {"tol": -1.0}, "tol -1.0"),
         ("eigenvector", {"max_iter": -1}, "max_iter -1"),
-        ("eigenvector", {"alpha": 0.5}, "eigenvector: has no option 'alpha'; it has max_iter, tol."),
+        ("eigenvector", {"alpha": 0.5}, "eigenvector: has no option 'alpha'; it has max_iter, tol, weighted."),
         ("hits", {"tol": float("inf")}, "tol inf"),
         ("rwr", {"source": None}, "rwr: no source was given. Pass source=ID"),
         ("rwr", {"source": 99}, "source 99 is not a vertex of"),

@@ -81,12 +81,13 @@ def test_declarations_are_whole_and_true(name: str) -> None:
 def test_a_store_that_lacks_what_is_needed(name: str, tmp_path: Path) -> None:
     """What is declared, and with it shown in the docs, is what is refused."""
     algorithm, weight = ALGORITHMS[name], np.array([1.0, 2.0])
+    weighted = algorithm.reads_weights(algorithm.defaults)
     ends, needs = (np.array([0, 1]), np.array([1, 2])), []
-    right = {"directed": algorithm.directed is not False, "weight": weight if algorithm.weights else None}
+    right = {"directed": algorithm.directed is not False, "weight": weight if weighted else None}
     if algorithm.directed is not None:
         kind = "undirected" if algorithm.directed else "directed"
         needs.append(({"directed": not algorithm.directed}, f"is {kind}, and {algorithm.otherwise}"))
-    if algorithm.weights:
+    if weighted:
         needs.append(({"weight": None}, f"has no edge weights, which {name} needs"))
     if algorithm.topology:
         needs.append(({"topology": "in"}, "--topology both"))

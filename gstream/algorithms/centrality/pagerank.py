@@ -1,6 +1,8 @@
 """PageRank as a user calls it: NetworkX's meaning of alpha, personalization and dangling vertices.
 
-Edge weights are not read: NetworkX's with weight=None, where its default reads those called "weight".
+An edge carries on as much rank as its weight has of its source's weights, if `weighted`; else all edges carry as much
+(NetworkX with weight=None; its default reads weights). Weighted runs hold rank / strength, strength being the sum of a
+vertex's out-weights, in double precision; where that is 0, the vertex is dangling.
 The rank of vertices without out-edges is spread uniformly, or, with a personalization, by that. `tol` is the absolute
 L1 change at which the iteration ends (NetworkX multiplies it by the number of vertices).
 """
@@ -18,26 +20,32 @@ from gstream.algorithms.declaration import (
     ALPHA,
     EXECUTION,
     FLOAT64,
+    NOT_NEGATIVE,
     NUMBER,
     NUMBERS,
+    WEIGHTED,
     Algorithm,
     Option,
     at_most,
     exactly,
     tolerance,
 )
-from gstream.algorithms.support.arguments import check_tolerance
+from gstream.algorithms.support.arguments import check_tolerance, unread_weights
+from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.vertex_files import find_numbers
+from gstream.programs.inflow import Outflow
 from gstream.programs.pagerank import (
     ActivePageRank,
     ActivePageRank64,
     ActivePersonalizedPageRank,
     ActivePersonalizedPageRank64,
+    ActiveWeightedPageRank,
     PageRank,
     PageRank64,
     PersonalizedPageRank,
     PersonalizedPageRank64,
+    WeightedPageRank,
 )
 from gstream.results.column import Answer, Column
 from pagestore.errors import InputError, UsageError
@@ -46,10 +54,10 @@ from pagestore.sizes import show_things
 AT_ONCE = 1 << 16  # ranks that stay in a core's cache
 
 ALGORITHM = Algorithm(
-    "pagerank", "PageRank, NetworkX's definition with weight=None",
+    "pagerank", "PageRank, NetworkX's definition",
     "The sum over all vertices is 1. Vertices without a given weight have personalization 0.",
-    definition="dangling vertices give to all, or by personalization; no weights, repeated edges count; tol: "
-    "absolute L1",
+    definition="dangling vertices give to all, or by personalization; repeated edges count, by weights if "
+    "weighted",
     columns=("vertex", "pagerank"), best="largest",
     options=(
         ALPHA, tolerance(1e-6), at_most(100), exactly(None),
@@ -57,15 +65,19 @@ ALGORITHM = Algorithm(
             "personalization", NUMBERS, None,
             'lines of `vertex weight`, parted by a tab, comma or blanks; "a, b" 1',
         ),
-        FLOAT64,
+        WEIGHTED, FLOAT64,
         Option("active_above", NUMBER, None, "changes of a rank by this much or less are not taken; default: all are"),
         EXECUTION,
     ),
     plan="program_of_pagerank", proof=".residual_proofs:certify_pagerank", proof_bytes=36,
-    kept="4, float64 8: ranks",
-    certificate="a bound of the error", holds="20, float64 28, personalised 8 more",
-    program="gstream.programs.pagerank:PageRank", units=("gstream.programs.pagerank:PersonalizedPageRank",),
-    proof_units=(".residual_proofs:spread_rank",),
+    kept="4, float64 8, weighted 16: ranks, strengths",
+    certificate="a bound of the error", weights=NOT_NEGATIVE,
+    holds="20, float64 28, personalised 8 more, weighted 44",
+    program="gstream.programs.pagerank:PageRank",
+    units=(
+        "gstream.programs.pagerank:PersonalizedPageRank WeightedPageRank", "gstream.programs.inflow:Outflow",
+    ),
+    proof_units=(".residual_proofs:spread_rank spread_weighed",),
 )  # fmt: skip
 
 
@@ -76,6 +88,7 @@ def run_pagerank(
     max_iter: int = 100,
     iterations: int | None = None,
     personalization: Any = None,
+    weighted: bool = False,
     float64: bool = False,
     active_above: float | None = None,
     execution: str = "sync",
@@ -84,25 +97,40 @@ def run_pagerank(
 
     iterations: exactly so many; otherwise until the L1 change is below `tol`, max_iter at most. personalization: a
     mapping from user IDs to weights >= 0, or the path of a file with lines `vertex weight`; others have weight 0.
+    weighted: the column is float64, whatever `float64` says.
     active_above: a rank that would change by so much or less keeps its value, and its out-neighbours are not told; the
     L1 error grows by up to as much a vertex / (1 - alpha).
     execution: "async": without supersteps, on the host's cores (gstream.algorithms.centrality.async_ranks).
     Raises UsageError on numbers outside their limits, InputError on a bad personalization.
     """
-    given = personalization, float64, active_above, execution
+    given = personalization, weighted, float64, active_above, execution
     program = program_of_pagerank(session, alpha, tol, max_iter, iterations, *given)
-    fixed = iterations is not None
+    fixed, unread = iterations is not None, unread_weights(session, weighted)
     if execution == "async":
         preference: Any = program.preference if isinstance(program, PersonalizedPageRank) else None
         rank, sweeps, converged, change = relax(
             session, alpha, tol, max_iter, iterations, preference, np.float64 if float64 else np.float32
         )
-        return [Column("pagerank", rank)], session.finish(sweeps, converged or fixed) | {"l1_change": change}
+        return [Column("pagerank", rank)], session.finish(sweeps, converged or fixed, unread) | {"l1_change": change}
+    if isinstance(program, WeightedPageRank):
+        program.strength = _strengths(session)  # type: ignore[assignment]
     outcome = session.run(program, max_supersteps=iterations if fixed else max_iter, exactly=fixed)
-    note = _vanished(session, outcome.value, alpha) if isinstance(program, PersonalizedPageRank) else ""
-    found = session.finish(outcome.supersteps, outcome.converged or fixed, note)
+    if isinstance(program, WeightedPageRank):
+        strength: Any = program.strength
+        np.multiply(outcome.value, strength, out=outcome.value, where=strength > 0)
+    elif isinstance(program, PersonalizedPageRank):
+        unread = "; ".join(filter(None, (unread, _vanished(session, outcome.value, alpha))))
+    found = session.finish(outcome.supersteps, outcome.converged or fixed, unread)
     found["l1_change"] = outcome.totals.get("moved", 0.0)
     return [Column("pagerank", outcome.value)], found
+
+
+def _strengths(session: Session) -> np.ndarray:
+    """float64[V]: sums of the weights of out-edges, which the call keeps."""
+    resumes, vertices = session.resumes("strength"), session.meta.vertices
+    strength = np.zeros(vertices) if resumes else session.run(Outflow(), max_supersteps=1, kept=False).value
+    session.keep(strength=strength, final=True)
+    return strength
 
 
 def _vanished(session: Session, rank: np.ndarray, alpha: float) -> str:
@@ -119,7 +147,7 @@ def _vanished(session: Session, rank: np.ndarray, alpha: float) -> str:
 
 def program_of_pagerank(
     session: Session, alpha: float, tol: float, max_iter: int, iterations: int | None, personalization: Any,
-    float64: bool, active_above: float | None = None, execution: str = "sync",
+    weighted: bool, float64: bool, active_above: float | None = None, execution: str = "sync",
 ) -> PageRank:  # fmt: skip
     """The program that these options of `run_pagerank` ask for. Raises as that does."""
     check_numbers(alpha, tol, max_iter, iterations)
@@ -130,6 +158,8 @@ def program_of_pagerank(
         raise UsageError("--active-above: is for supersteps, and --execution async has none. Leave one of them out.")
     preference, some = preference_of(session, personalization), active_above is not None
     given |= {"active_above": active_above} if some else {}
+    if weighted:
+        return _weighted(session, preference, given, execution)
     if preference is None:
         made = (ActivePageRank, ActivePageRank64) if some else (PageRank, PageRank64)
         return made[float64](**given)
@@ -137,6 +167,23 @@ def program_of_pagerank(
         PersonalizedPageRank, PersonalizedPageRank64
     )  # fmt: skip
     return own[float64](preference=preference, **given)
+
+
+def _weighted(
+    session: Session, preference: np.ndarray | None, given: dict[str, Any], execution: str
+) -> WeightedPageRank:
+    """The program by weights, whose strengths are found later. Raises UsageError, and CapError as either program."""
+    if execution == "async":
+        raise UsageError(
+            "--weighted: is for supersteps, and --execution async reads no weights. Leave one of them out."
+        )
+    vertices = session.meta.vertices
+    if preference is None:
+        preference = np.full(vertices, 1 / max(1, vertices))
+    kind = ActiveWeightedPageRank if "active_above" in given else WeightedPageRank
+    program = kind(preference=preference, strength=np.zeros(vertices), **given)
+    check_run_memory(session, Outflow(), program)
+    return program
 
 
 def check_numbers(alpha: float, tol: float, max_iter: int, iterations: int | None) -> None:

@@ -2,8 +2,8 @@
 
 An iteration enlarges a difference by a known factor at most. So the residual must be what the run's last change
 promises, beside rounding.
-* Katz: the factor is alpha * D in L1, D the greatest out-degree. x is within residual / (1 - alpha * D) of the fixed
-  point, if that is positive.
+* Katz: the factor is alpha * D in L1, D the greatest out-degree, by weights of a weighted run. x is within residual /
+  (1 - alpha * D) of the fixed point, if that is positive.
 * Eigenvectors: (A^T + I) x is lambda x but for the residual, in L2 by that matrix's norm.
 * HITS: hubs are the sums of authorities, and authorities move by the residual.
 * PageRank: the factor is alpha; x is within residual / (1 - alpha) of the fixed point in L1.
@@ -39,15 +39,16 @@ def certify_katz(session: Session, columns: list[Column], options: dict[str, Any
     """Bound the L1 error of Katz centralities. Raises CertificateError when the run promised less."""
     alpha, beta, tol = (options.get(name, usual) for name, usual in (("alpha", 0.1), ("beta", 1.0), ("tol", 1e-6)))
     x, rounding = _finite(columns[0].values), relative_rounding(session)
+    weighted = options.get("weighted", False)
     normalized = options.get("normalized", True)
-    if alpha >= 0 and beta >= 0 and (x < 0).any():
+    if alpha >= 0 and beta >= 0 and not (weighted and session.meta.min_weight < 0) and (x < 0).any():
         raise refuse("a value is negative")
     _check_length(x, 1.0 if normalized and x.any() else found["length"], rounding)
     check_change(found, tol)
     if normalized:
         x = x * found["length"]
-    residual = float(np.abs(beta + alpha * spread(session, x) - x).sum())
-    growth = abs(alpha) * session.meta.max_out_degree
+    residual = float(np.abs(beta + alpha * spread(session, x, weighted=weighted) - x).sum())
+    growth = abs(alpha) * _most_out(session, weighted)
     rounding *= (1 + growth) * (float(np.abs(x).sum()) + abs(beta) * len(x))
     _check(residual, growth * found["l1_change"] + rounding if found["supersteps"] else math.inf)
     proof = f"one more iteration changes the sums by {residual:.3g} in L1"
@@ -61,8 +62,8 @@ def certify_eigenvector(
 ) -> dict:
     """Measure (A^T + I) x - lambda x in L2. Raises CertificateError if the run promised less, or, of an undirected
     graph, if another eigenvalue is greater."""
-    x, tol = _not_negative(columns[0]), options.get("tol", 1e-6)
-    following = x + spread(session, x)
+    x, tol, weighted = _not_negative(columns[0]), options.get("tol", 1e-6), options.get("weighted", False)
+    following = x + spread(session, x, weighted=weighted)
     eigenvalue = float(x @ following)
     residual = float(np.linalg.norm(following - eigenvalue * x))
     if len(x):
@@ -70,7 +71,7 @@ def certify_eigenvector(
     check_change(found, tol)
     # Of the vector before, z of length 1, |x - z| <= 2 l1_change, as lengths differ by no more than vectors do. And
     # (A^T + I) x less some multiple of x is (A^T + I) (x - z); of all multiples Rayleigh's leaves the least.
-    growth = _norm(session)
+    growth = _norm(session, weighted)
     allowed = growth * (2 * found["l1_change"] + relative_rounding(session) * math.sqrt(len(x)))
     if found["supersteps"]:
         _check(residual, allowed, "L2")
@@ -79,7 +80,8 @@ def certify_eigenvector(
                 f"the summary's eigenvalue is {found['eigenvalue']:.17g}, and Rayleigh's {eigenvalue - 1:.17g}"
             )
     if not session.meta.directed:
-        _check_leading(x, float(np.linalg.norm(following)), lambda y: y + _spread_once(session, y))
+        grown = float(np.linalg.norm(following))
+        _check_leading(x, grown, lambda y: y + _spread_once(session, y, weighted=weighted))
     proof = f"an eigenvector but for {residual:.3g} in L2, of eigenvalue {eigenvalue - 1:.6g}"
     return {"holds": True, "proves": proof, "residual": residual}
 
@@ -88,29 +90,31 @@ def certify_hits(session: Session, columns: list[Column], options: dict[str, Any
     """Prove hubs from authorities, and measure how far authorities move. Raises CertificateError."""
     hub, authority = (_not_negative(column) for column in columns)
     check_change(found, options.get("tol", 1e-8))
-    sums = spread(session, authority, backward=True)
+    own = {"weighted": options.get("weighted", False)}
+    sums = spread(session, authority, backward=True, **own)
     if options.get("normalized", True):
         sums = sums / (sums.sum() or 1.0)
     off = float(np.abs(sums - hub).sum())
     rounding = relative_rounding(session) * max(1.0, float(np.abs(hub).sum()))
     if found["supersteps"] and not off <= rounding:
         raise refuse(f"hubs differ from the sums of authorities by {off:.3g} in L1")
-    if found["supersteps"] and session.meta.edges and not (hub.any() and authority.any()):
+    some = session.meta.edges and not (own["weighted"] and session.meta.max_weight == 0)
+    if found["supersteps"] and some and not (hub.any() and authority.any()):
         raise refuse("hubs or authorities are 0 in spite of edges")
     lengths = {"hubs": hub.sum(), "authorities": authority.sum()}
     if not options.get("normalized", True):
         lengths = {"authorities": np.linalg.norm(authority)}
     for name, length in lengths.items():
         allowed = relative_rounding(session) * (1 + len(hub))
-        if found["supersteps"] and session.meta.edges and not abs(length - 1) <= allowed:
+        if found["supersteps"] and some and not abs(length - 1) <= allowed:
             raise refuse(f"{name} add up to {length:.17g}, or have that length, not 1")
     shares = hub / (hub.sum() or 1.0)
-    raw, scale = spread(session, shares), authority.sum() or 1.0
+    raw, scale = spread(session, shares, **own), authority.sum() or 1.0
     residual = float(np.abs(raw / (raw.sum() or 1.0) - authority / scale).sum())
-    allowed = 2 * session.meta.max_out_degree * found["l1_change"] / (float(raw.sum()) or 1.0) + rounding
+    allowed = 2 * _most_out(session, **own) * found["l1_change"] / (float(raw.sum()) or 1.0) + rounding
     _check(residual, allowed if found["supersteps"] else math.inf)
-    grown = float(np.linalg.norm(spread(session, raw, backward=True))) / (float(np.linalg.norm(shares)) or 1.0)
-    _check_leading(shares, grown, lambda y: _spread_once(session, _spread_once(session, y), backward=True))
+    grown = float(np.linalg.norm(spread(session, raw, backward=True, **own))) / (float(np.linalg.norm(shares)) or 1.0)
+    _check_leading(shares, grown, lambda y: _spread_once(session, _spread_once(session, y, **own), True, **own))
     return {"holds": True, "proves": f"one more iteration moves authorities by {residual:.3g} in L1",
             "residual": residual}  # fmt: skip
 
@@ -122,13 +126,30 @@ def certify_rwr(session: Session, columns: list[Column], options: dict[str, Any]
     return certify_pagerank(session, columns, own, found)
 
 
-def spread(session: Session, x: np.ndarray, backward: bool = False) -> np.ndarray:
-    """float64[V]: sum of x(u) over u -> v; backward: of x(v) over u -> v, for u."""
+def spread(session: Session, x: np.ndarray, backward: bool = False, weighted: bool = False) -> np.ndarray:
+    """float64[V]: sum of x(u) (times the weight) over u -> v; backward: of x(v) over u -> v, for u."""
     received = np.zeros_like(x)
     name, pull = session.gathers()
     session.reserve(x, received)
-    session.sweep(name, spread_rank, (x, received, pull != backward))
+    session.sweep(name, spread_weighed if weighted else spread_rank, (x, received, pull != backward))
     return received
+
+
+def _most_out(session: Session, weighted: bool) -> float:
+    """At least the greatest sum of sizes of what x(u) is multiplied by, over the out-edges of a vertex u."""
+    meta = session.meta
+    if not weighted:
+        return float(meta.max_out_degree)
+    if not meta.edges or (least := meta.min_weight) is None or (most := meta.max_weight) is None:
+        return 0.0
+    if least < 0:
+        return meta.max_out_degree * float(max(-least, most))
+    return float(_strengths(session).max(initial=0.0))
+
+
+def _strengths(session: Session) -> np.ndarray:
+    """float64[V]: sums of the weights of out-edges."""
+    return _spread_once(session, np.ones(session.meta.vertices), backward=True, weighted=True)
 
 
 def _finite(values: np.ndarray) -> np.ndarray:
@@ -137,9 +158,9 @@ def _finite(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float64)
 
 
-def _spread_once(session: Session, x: np.ndarray, backward: bool = False) -> np.ndarray:
+def _spread_once(session: Session, x: np.ndarray, backward: bool = False, weighted: bool = False) -> np.ndarray:
     """`spread` again and again: what it held is let go each time."""
-    received = spread(session, x, backward)
+    received = spread(session, x, backward, weighted)
     session.release(x, received)
     return received
 
@@ -188,11 +209,11 @@ def relative_rounding(session: Session) -> float:
     return EPSILON * (ROUNDINGS + most)
 
 
-def _norm(session: Session) -> float:
+def _norm(session: Session, weighted: bool) -> float:
     """At least the L2 norm of M = A^T + I: the root of the greatest row sum of M^T M."""
     once = np.ones(session.meta.vertices)
-    once += _spread_once(session, once)
-    once += _spread_once(session, once, backward=True)
+    once += _spread_once(session, once, weighted=weighted)
+    once += _spread_once(session, once, True, weighted)
     return math.sqrt(float(once.max(initial=0.0)))
 
 
@@ -212,12 +233,15 @@ def certify_pagerank(session: Session, columns: list[Column], options: dict[str,
     """Bound the L1 error of ranks; returns the bound. Raises CertificateError when the run promised less."""
     rank = columns[0].values
     alpha, tol = options.get("alpha", 0.85), options.get("tol", 1e-6)
-    residual = pagerank_residual(session, rank, alpha, preference_of(session, options.get("personalization")))
+    weighted, preference = options.get("weighted", False), preference_of(session, options.get("personalization"))
+    residual = pagerank_residual(session, rank, alpha, preference, weighted)
     check_change(found, tol, options.get("iterations") is None)
     # A rank is rounded a few times; a hub's sum of d terms, in float64, is off by half a rounding a term, as these may
     # be equal (repeated edges); so is what vertices without edges give to all, which is summed by blocks.
     blocks, last = divmod(session.meta.vertices, BLOCK)
     terms = (session.meta.max_in_degree + blocks + (BLOCK if blocks else last)) / 2
+    if weighted:
+        terms += session.meta.max_out_degree + RANK_ROUNDINGS  # of strengths, which ranks are divided by
     rounding = RANK_ROUNDINGS * float(np.finfo(rank.dtype).eps) + terms * float(np.finfo(np.float64).eps)
     kept = (options.get("active_above") or 0.0) * session.meta.vertices  # changes that were not taken
     allowed = alpha * found["l1_change"] + kept + rounding if found["supersteps"] else 2.0
@@ -227,18 +251,20 @@ def certify_pagerank(session: Session, columns: list[Column], options: dict[str,
     return {"holds": True, "proves": f"the ranks' L1 error is at most {bound:.3g}", "l1_error_bound": bound}
 
 
-def pagerank_residual(session: Session, rank: np.ndarray, alpha: float, preference: np.ndarray | None) -> float:
+def pagerank_residual(
+    session: Session, rank: np.ndarray, alpha: float, preference: np.ndarray | None, weighted: bool
+) -> float:
     """L1 change, in float64, that one more iteration makes to `rank`; inf where a rank is no number."""
     x = rank.astype(np.float64)
     if not np.isfinite(x).all():
         return float("inf")
-    degree = session.degree("out")
+    degree = _strengths(session) if weighted else session.degree("out")
     adrift = float(x[degree == 0].sum())
     share = np.divide(x, degree, out=np.zeros_like(x), where=degree != 0)
     received = np.zeros_like(x)
     name, pull = session.gathers()
     session.reserve(rank, x, share, received)
-    session.sweep(name, spread_rank, (share, received, pull))
+    session.sweep(name, spread_weighed if weighted else spread_rank, (share, received, pull))
     spread = 1 / max(1, len(x)) if preference is None else preference
     received += adrift * spread
     received *= alpha
@@ -248,14 +274,17 @@ def pagerank_residual(session: Session, rank: np.ndarray, alpha: float, preferen
 
 
 @record_kernel(received="sum")
-def spread_rank(record, share, received, pull):
-    """received[v] += sum of share[u] over u -> v; both float64[V]."""
+def spread_weighed(record, share, received, pull):
+    """received[v] += weight * share[u] over u -> v; both float64[V]."""
     owner = record.vertex
     if pull:
         total = 0.0
         for u in record.neighbours():
-            total += share[u]
+            total += record.weight() * share[u]
         atomic_add(received, owner, total)
     else:
         for v in record.neighbours():
-            atomic_add(received, v, share[owner])
+            atomic_add(received, v, record.weight() * share[owner])
+
+
+spread_rank = spread_weighed.of_unit_weights("spread_rank")  # sum of share[u]

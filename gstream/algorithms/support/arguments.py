@@ -11,6 +11,7 @@ import numpy as np
 
 from gstream.algorithms.support.session import Session
 from pagestore.errors import InputError, UsageError, plain
+from pagestore.sizes import show_things
 
 
 def need_weights(session: Session, algorithm: str) -> None:
@@ -45,6 +46,14 @@ def check_weights(session: Session, algorithm: str) -> None:
         f"{store.path}: the edge from {source} to {target} has weight {weight:g}, which {what}; "
         f"{algorithm} needs weights of 0 and more. Convert again with other weights."
     )
+
+
+def unread_weights(session: Session, weighted: bool) -> str:
+    """A note where weights are stored that NetworkX's default reads, and the call does not; else ""."""
+    if weighted or not session.meta.weighted:
+        return ""
+    count = show_things(session.meta.graph_edges, "edge")
+    return f"weights of {count} are not read, which NetworkX's default reads; --weighted reads them"
 
 
 def find_bad_edge(session: Session) -> tuple[Any, Any, float]:

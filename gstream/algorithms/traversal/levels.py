@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.declaration import SWITCH, Algorithm, Option
-from gstream.algorithms.support.arguments import need_weights
+from gstream.algorithms.declaration import ANY, SWITCH, Algorithm, Option
 from gstream.algorithms.support.array_sweep import join_falls
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_said, refuse_vertices
@@ -46,7 +45,7 @@ ALGORITHM = Algorithm(
     proof="certify_levels", proof_bytes=32, certificate="exact",
     directed=True, topology="out", otherwise="levels go along edges one way. Convert it as directed.",
     kept="12, weighted 20: in-edges left, levels, distances",
-    holds="16, weighted 24",
+    holds="16, weighted 24", weights=ANY,
     units=("take_level peel reach_out find_above",), proof_units=("levels_again distances_again",),
 )  # fmt: skip
 
@@ -149,8 +148,6 @@ def run_levels(session: Session, weighted: bool = False) -> Answer:
     Raises UsageError (an undirected store, no out-topology, no weights), InputError naming a cycle where there is one.
     """
     vertices = session.meta.vertices
-    if weighted:
-        need_weights(session, "levels --weighted")
     degrees = vertices * session.engine.graph.degree_bytes
     held = degrees + vertices * (8 + 8 * weighted) + 2 * bitmap_bytes(vertices)
     session.check_memory(held, 2 * degrees, weights=weighted)
