@@ -39,7 +39,8 @@ def convert(
     source_column: str = typer.Option(None, metavar="N|NAME", help="Column of the source, from 1, or its name."),
     target_column: str = typer.Option(None, metavar="N|NAME", help="Column of the target; both or none."),
     weight_column: str = typer.Option(None, metavar="N|NAME", help="Column of the weight, from 1, or its name."),
-    dedupe: bool = typer.Option(False, "--dedupe", help="Keep one of equal edges, with the least weight."),
+    dedupe: bool = typer.Option(False, "--dedupe", help="Keep one of equal edges."),
+    keep: str = typer.Option(None, metavar="min|max|sum|count|first", help="Its weight with --dedupe. Default: min."),
     drop_self_loops: bool = typer.Option(False, "--drop-self-loops", help="Drop edges from a vertex to itself."),
     topology: str = typer.Option("both", metavar="both|out|in", help="Page sets of a directed graph."),
     order: str = typer.Option("natural", metavar="natural|degree|in|out", help="Numbering inside the store."),
@@ -57,6 +58,10 @@ def convert(
     header: bool | None = typer.Option(None, "--header/--no-header", help="Line 1 names the columns. Default: found."),
     comments: str = typer.Option(
         None, metavar="CHARS|none", help="Lines that begin with one are comments. Default: #%."
+    ),
+    where: str = typer.Option(None, metavar="CONDITION", help="Rows to read, as 'amount > 100'; columns by name."),
+    decimal: str = typer.Option(
+        None, metavar=",|.", help="Mark of decimals in weights of text; the other parts thousands."
     ),
     stripe: list[str] = typer.Option(None, metavar="A,B,...", help=STRIPE_HELP),
     resume: bool = typer.Option(False, "--resume", help="Go on from the finished parts of a killed conversion."),
@@ -76,11 +81,13 @@ def convert(
     skipped = skipped_file(store) if bad_lines == "skip" and not dry_run else None
     given: dict[str, Any] = {
         "memory": memory, "threads": threads, "directed": directed, "weights": not no_weights, "dedupe": dedupe,
+        "keep": keep,
         "drop_self_loops": drop_self_loops, "topology": topology, "order": order, "columns": columns,
         "page_size": page_size, "id_bytes": id_bytes, "workdir": workdir, "resume": resume, "force": force,
         "num_vertices": num_vertices, "id_base": id_base, "format": format, "source_column": column(source_column),
         "target_column": column(target_column), "weight_column": column(weight_column), "string_ids": string_ids,
-        "header": header, "comments": comments, "bad_lines": bad_lines, "stripe": stripe_folders(stripe),
+        "header": header, "comments": comments, "where": where, "decimal": decimal,
+        "bad_lines": bad_lines, "stripe": stripe_folders(stripe),
     }  # fmt: skip
     options, reading = split_options(given, skipped=skipped)
     with compile_time() as compiled, ProgressBar() as bar:
@@ -157,6 +164,7 @@ def report_lines(report: Report, compile_seconds: float) -> list[tuple[str, str]
     edges = edges_line(report.edges, report.out_edges or report.in_edges, report.directed)
     pages = ", ".join(f"{count} {name}" for name, count in report.pages.items())
     left_out = f", {show_things(report.comment_lines, 'comment line')} left out" if report.comment_lines else ""
+    left_out += f", {show_things(report.filtered_rows, 'row')} left out by --where" if report.filtered_rows else ""
     without = f"; {show_things(report.isolated, 'vertex')} without edges" if report.isolated else ""
     lines = [
         ("graph", f"{show_things(report.vertices, 'vertex')}, {edges}{weights}{without}"),

@@ -24,7 +24,8 @@ DEFAULT_MEMORY = "2GiB"
 LEAST_MEMORY = 16 << 20  # honoured: at 16 MiB a conversion of 16.8 M edges took 13 MiB more than one of a single edge
 LIKE = 0.6  # how like a known name a word is that is taken for a slip
 FLAG = re.compile(
-    r"--([a-z][a-z-]*)(?: (?![a-z]+:)(\d+(?= --|[,.)]|$)|N|FILE|FOLDER|skip|fail|both|out|in|natural|degree)\b)?"
+    r"--([a-z][a-z-]*)(?: (?![a-z]+:)(\d+(?= --|[,.)]|$)|N|FILE|FOLDER|skip|fail|both|out|in|natural|degree|count|max)"
+    r"\b)?"
 )
 COMMAND = re.compile(r"gstream convert (\S+) STORE")
 SWITCHES = ("dedupe", "drop_self_loops", "string_ids", "resume", "force", "verify", "scramble")
@@ -37,11 +38,12 @@ class StoreOptions(TypedDict, total=False):
     directed: False stores every edge in both directions; None: as the source says, else True. memory: bytes, or text as
     "2GiB". workdir: folder of temporary files, and of the store where no path is given. stripe: folders, one a disk,
     that the pages are spread over. progress: True shows progress on standard error; a function is called with each
-    pagestore.convert.Progress.
+    pagestore.convert.Progress. keep: the weight that dedupe keeps: "min", "max", "sum", "count" or "first".
     """
 
     directed: bool | None
     dedupe: bool
+    keep: str | None
     drop_self_loops: bool
     topology: str
     order: str
@@ -58,7 +60,10 @@ class StoreOptions(TypedDict, total=False):
 
 
 class ReadOptions(StoreOptions, total=False):
-    """The same, and how files are read. Columns: a number, from 1, or a name. weights: False leaves them out."""
+    """The same, and how files are read. Columns: a number, from 1, or a name. weights: False leaves them out.
+
+    where: a condition on columns, as "amount > 100". decimal: "," or ".", the mark of decimals in weights of text.
+    """
 
     weights: bool
     source_column: int | str | None
@@ -71,6 +76,8 @@ class ReadOptions(StoreOptions, total=False):
     string_ids: bool
     header: bool | None
     comments: str | None
+    where: str | None
+    decimal: str | None
     resume: bool
 
 

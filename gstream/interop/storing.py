@@ -58,7 +58,7 @@ def graph_of(source: Any, store: str | os.PathLike | None, options: ConvertOptio
     """Convert a source that has no names to be read, and open the store. given: the call's own keywords."""
     hook = work_shown(given.get("progress"))
     refuse_stripes_without_name(store, options)
-    small = in_memory(source) if store is None else None
+    small = in_memory(source) if store is None and options.keep in (None, "min") else None
     if small is not None:
         made, report = convert_in_memory(small, options, hook)
         return finished(Graph(made), source, report, given)
@@ -125,7 +125,9 @@ def in_memory(source: Any) -> NumberedSource | None:
     if len(ids) and int(ids[-1]) >= 1 << 63:
         raise InputError(f"{source.name}: vertex ID {ids[-1]} is past the limit; IDs run from 0 to 2^63-1.")
     first, second = places[:count], places[count:]
-    return ArraySource(first, second, source.weight, ids=ids.astype(np.int64), name=source.name)
+    found = ArraySource(first, second, source.weight, ids=ids.astype(np.int64), name=source.name)
+    found.skipped = source.skipped
+    return found
 
 
 class removed_on_failure:

@@ -45,13 +45,16 @@ class PandasTable:
 
 
 def graph_of_table(
-    data: Any, columns: tuple[Any, Any, Any], store: str | os.PathLike | None, num_vertices: int | None,
-    given: Mapping[str, Any],
+    data: Any, columns: tuple[Any, Any, Any], where: str | None, store: str | os.PathLike | None,
+    num_vertices: int | None, given: Mapping[str, Any],
 ) -> Graph:  # fmt: skip
-    """The graph of a table or a stream; columns: source, target and weight, None where they are to be found."""
+    """The graph of a table or a stream; columns: source, target and weight, None where they are to be found.
+
+    where: the condition on rows, None for all.
+    """
     source_column, target_column, weight = columns
     asked = dict(given) | {"source_column": source_column, "target_column": target_column, "num_vertices": num_vertices}
-    asked |= {"weights": weight is not False}
+    asked |= {"weights": weight is not False, "where": where}
     if weight is not None and not isinstance(weight, bool):
         asked["weight_column"] = weight
     storing, reading = split_options(asked)
@@ -77,7 +80,7 @@ def _in_arrays(table: StreamTable) -> ArraySource:
         whole = _joined(edges, table, names=names)
     else:
         whole = _joined(list(table.chunks()), table, vertices=table.vertices)
-    whole.assumptions = table.assumptions
+    whole.assumptions, whole.skipped = table.assumptions, table.skipped
     return whole
 
 

@@ -250,7 +250,7 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     """Sizes, free space and time for converting `source`; reads up to SAMPLE_EDGES of it, from a pipe for good."""
     store = Path(path)
     directed = options.is_directed(source.directed)
-    weighted = bool(options.weights and source.weighted)
+    weighted = bool(options.weights and (source.weighted or options.keep == "count"))
     topologies = 2 if directed and options.topology == "both" else 1
     tally, read_seconds = Tally(), 0.0
     counted = getattr(source, "edge_count", None)

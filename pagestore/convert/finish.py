@@ -238,12 +238,13 @@ def describe(
             "stripe_pages": options.stripe_pages or stretch_of(plans, len(options.stripe)),
         }
     largest = {name: _largest(vector) for name, vector in degrees.items()}
-    dropped = first.duplicates if options.dedupe else 0
+    left = first.duplicates if options.dedupe else 0
+    dropped = left + getattr(job.source, "dropped", 0)
     return Meta(
         vertices=identity.vertices, edges=one.edges, directed=job.directed, page_bytes=options.page_bytes,
         id_bytes=job.id_bytes, weighted=job.weighted, order=options.order, topologies=job.topologies,
         id_kind=identity.kind, id_base=identity.id_base, heads=options.heads, max_out_degree=largest["out"],
-        max_in_degree=largest.get("in", largest["out"]), self_loops=first.loops, duplicates=first.duplicates - dropped,
+        max_in_degree=largest.get("in", largest["out"]), self_loops=first.loops, duplicates=first.duplicates - left,
         dropped_duplicates=dropped, dropped_self_loops=job.report.dropped_self_loops,
         dropped_lines=job.source.skipped.count, uuid=store_uuid, provenance=provenance, **weights, **striped,
         **column_facts(plans),
@@ -298,11 +299,13 @@ def _tell(job: Job, meta: Meta, plans: dict[str, PagePlan], edges: dict[str, Sor
     for name in ("vertices", "weight_dtype", "self_loops", "duplicates", "dropped_duplicates", "page_bytes", "id_bytes",
                  "uuid"):  # fmt: skip
         setattr(report, name, getattr(meta, name))
-    report.stripes, report.input_edges = stripe_paths(meta, job.options.stripe), job.tally.edges
+    report.stripes = stripe_paths(meta, job.options.stripe)
+    report.input_edges = job.tally.edges + getattr(job.source, "dropped", 0)
     report.store_bytes = job.written_bytes()
     report.out_edges, report.in_edges = (edges[name].edges if name in edges else 0 for name in ("out", "in"))
     report.weights_rounded = job.tally.inexact_weights if meta.weight_dtype == "f4" else 0
     report.skipped_lines, report.comment_lines = skipped.count, skipped.comments
+    report.filtered_rows = skipped.filtered
     report.pages = {name: plan.pages for name, plan in plans.items()}
     report.small_pages = {name: plan.small_pages for name, plan in plans.items()}
     report.column_pages = {name: column_pages(plan.directory) for name, plan in plans.items()}

@@ -15,6 +15,7 @@ from pagestore.meta import MOST_STRIPES, graph_edges
 from pagestore.sizes import parse_size, show_things
 
 TOPOLOGIES = ("both", "out", "in")
+KEEPS = ("min", "max", "sum", "count", "first")
 ORDERS = ("natural", "degree", "in", "out")
 DEFAULT_MEMORY_BYTES = 2 << 30
 COLUMNS_TEXT = f"a power of two from {COLUMN_WIDTHS[0]} to {COLUMN_WIDTHS[-1]}"
@@ -31,7 +32,8 @@ class ConvertOptions:
     section 4.1), None = one a degree. `columns`: records of a group in column pages (its Per_Group_Num, section 4.2),
     1 = none. `workdir` is for temporary files (default: beside the store, in STORE.partial.d). Without `replace` an
     existing store is left alone. `stripe`: folders, on as many disks, that the pages are spread over, by stretches of
-    `stripe_pages` (None: 4 MiB of them, less for few pages); the store remembers them as absolute names.
+    `stripe_pages` (None: 4 MiB of them, less for few pages); the store remembers them as absolute names. `keep`: what
+    `dedupe` makes of the weights of equal edges (KEEPS), None = the least.
     """
 
     memory_bytes: int = DEFAULT_MEMORY_BYTES
@@ -39,6 +41,7 @@ class ConvertOptions:
     directed: bool | None = None
     weights: bool = True
     dedupe: bool = False
+    keep: str | None = None
     drop_self_loops: bool = False
     topology: str = "both"
     order: str = "natural"
@@ -59,6 +62,12 @@ class ConvertOptions:
             object.__setattr__(self, name, parse_size(getattr(self, name), flag))
         if self.topology not in TOPOLOGIES:
             raise UsageError(f"--topology {self.topology}: unknown; it is one of {', '.join(TOPOLOGIES)}.")
+        if self.keep not in (None, *KEEPS):
+            raise UsageError(f"--keep {self.keep}: unknown; it is one of {', '.join(KEEPS)}.")
+        if self.keep is not None and not self.dedupe:
+            raise UsageError("--keep: says which weight of equal edges --dedupe keeps. Pass --dedupe too.")
+        if self.keep == "count" and not self.weights:
+            raise UsageError("--keep count and --no-weights contradict each other: the count is the weight. Drop one.")
         if self.order not in ORDERS:
             raise UsageError(f"--order {self.order}: unknown; it is one of {', '.join(ORDERS)}.")
         if self.page_bytes < MIN_PAGE_BYTES or self.page_bytes & (self.page_bytes - 1):
@@ -92,15 +101,16 @@ class ConvertOptions:
     def lasting(self) -> dict[str, Any]:
         """The options that decide the store's bytes, for its provenance, its UUID and `--resume`.
 
-        `columns` and `stripe` only where they are used: stores without keep their bytes.
+        `columns`, `stripe` and `keep` only where they are used: stores without keep their bytes.
         """
         names = (
             "directed", "weights", "dedupe", "drop_self_loops", "topology", "order", "order_buckets", "page_bytes",
             "id_bytes", "num_vertices", "heads",
         )  # fmt: skip
         columns = {} if self.columns == 1 else {"columns": self.columns}
+        kept = {} if self.keep in (None, "min") else {"keep": self.keep}
         striped = {"stripe": list(self.stripe), "stripe_pages": self.stripe_pages} if self.stripe else {}
-        return {name: getattr(self, name) for name in names} | columns | striped
+        return {name: getattr(self, name) for name in names} | columns | striped | kept
 
 
 def checked_folders(folders: str | os.PathLike | Iterable[str | os.PathLike]) -> tuple[str, ...]:
@@ -159,6 +169,7 @@ class Report:
     dropped_duplicates: int = 0
     skipped_lines: int = 0
     comment_lines: int = 0  # of texts
+    filtered_rows: int = 0  # that --where left out
     page_bytes: int = 0
     id_bytes: int = 4
     pages: dict[str, int] = field(default_factory=dict)  # by topology

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from pagestore.convert.buckets import BOTH, IN, OUT, Buckets
+from pagestore.convert.combine import combined
 from pagestore.convert.edgefile import SpillLog
 from pagestore.convert.estimate import Budget, shares, store_bytes, work_bytes
 from pagestore.convert.finish import Job, write_store
@@ -56,9 +57,9 @@ def convert(
     with `options.resume` an interrupted conversion keeps them, as a killed one does.
     """
     with np.errstate(all="ignore"):  # what the caller set with numpy.seterr is for arithmetic of its own
-        job = Conversion(source, Path(path), options or ConvertOptions(), progress)
-        with returning_freed_memory():
-            return job.run()
+        options = options or ConvertOptions()
+        with returning_freed_memory(), combined(source, Path(path), options, progress) as ready:
+            return Conversion(ready, Path(path), options, progress).run()
 
 
 class Conversion(Job):
@@ -115,7 +116,8 @@ class Conversion(Job):
                 raise
         counted = None if self.options.num_vertices is not None else self.report.vertices
         counts = counted, self.report.input_edges + self.report.skipped_lines
-        self.report.notes += broken(self.source.name, Promise(*self.source.promised), *counts)
+        if not self.report.filtered_rows:
+            self.report.notes += broken(self.source.name, Promise(*self.source.promised), *counts)
         if self.report.weights_rounded:
             self.report.notes.append(self._rounding(self.report.weights_rounded))
         if self.weighted and self.tally.tiny_weights:

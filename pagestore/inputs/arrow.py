@@ -1,12 +1,13 @@
 """Tables: Parquet, Arrow IPC (files, streams, Feather), objects that give an Arrow stream, read batch by batch.
 
 Columns as options name them, or by name (source/target, src/dst, from/to, ... and weight), else, of three or fewer, the
-first two and a third of fractions, or of integers when it is called like a weight. IDs are integers or strings; a null
-is refused.
+first two and a third of fractions, or of integers when it is called like a weight. IDs are integers or strings. A row
+with a null is a bad line.
 """
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,16 +15,34 @@ from typing import Any
 
 import numpy as np
 import pyarrow
-import pyarrow.compute as compute
 import pyarrow.parquet as parquet
 
 from pagestore.errors import InputError, UsageError
-from pagestore.inputs.badlines import shown
+from pagestore.inputs.badlines import BadLines, shown
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions, split_chunk
 from pagestore.inputs.columnnames import asked_ends, likely_ends, named, names_one_end
 from pagestore.inputs.columns import checked_chunk, checked_weights, option_range
+from pagestore.inputs.conditions import Condition
+from pagestore.inputs.folders import partitions
 from pagestore.inputs.linesource import NameChunk
 from pagestore.inputs.signatures import INTEGER_WEIGHTS, WEIGHT_NAMES
+from pagestore.inputs.tablerows import (
+    Rows,
+    check_types,
+    first_null,
+    inner_type,
+    is_bytes,
+    is_number,
+    is_string,
+    kept_rows,
+    null_rows,
+    plain,
+    row_text,
+    rows_where,
+    to_numpy,
+    why_wrong,
+    wrong_rows,
+)
 from pagestore.inputs.usedcolumns import MOST_COLUMNS, MOST_NAMED, SHOWN_ROWS, refuse_unnamed
 
 BATCH_ROWS = 1 << 17
@@ -31,30 +50,55 @@ DAMAGE = (pyarrow.ArrowException, OSError, ValueError, KeyError)  # KeyError: of
 
 
 class TableSource(EdgeSource):
-    """Base of all: `schema` and `batches` differ. `strings` is True when the IDs are names (then `names_of_edges`)."""
+    """Base of all: `schema` and `batches` differ. `strings` is True when the IDs are names (then `names_of_edges`).
+
+    columns: names of source, target and perhaps weight. all_columns: names of all that there are.
+    """
 
     remedy = "Write it again."  # for a table that can't be read
+    null_remedy = "Drop the row, or pass --bad-lines skip."
 
-    def __init__(self, name: str, options: InputOptions, total_bytes: int | None, replayable: bool = True) -> None:
+    def __init__(
+        self, name: str, options: InputOptions, total_bytes: int | None, replayable: bool = True,
+        workdir: Path | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self._options, self._ids = options, option_range(options)
         self.name, self.replayable = name, replayable
         self.total_bytes = total_bytes
-        self._done, self._rows = 0, 0
+        listed = options.skipped_path or (workdir or Path()) / "skipped_lines.txt"
+        self.bad, self.owns_bad = BadLines(options.bad_lines, listed, self.skipped), True
+        self._done = 0
         self._left_out: str | None = None
         try:
             schema = self.schema()
-            self._columns = self._find_columns(schema)
-            kinds = [schema.field(column).type for column in self._columns[:2]]
+            self.all_columns = schema.names
+            self.columns = self._find_columns(schema)
+            self._condition = self._bind_condition(schema)
+            kinds = [schema.field(column).type for column in self.columns[:2]]
+            check_types(name, schema, self.columns, (self._end_remedy(), "Convert the column, or pass --no-weights."))
         except DAMAGE as error:
             raise self._damaged(error) from None
-        self.weighted = len(self._columns) > 2
-        self.strings = options.string_ids or any(_is_string(kind) for kind in kinds)
+        self.weighted = len(self.columns) > 2
+        self.strings = options.string_ids or any(is_string(kind) or is_bytes(kind) for kind in kinds)
         if self.strings and options.num_vertices is not None:
             raise UsageError(
                 f"{self.name}: --num-vertices is about numbers, but the IDs here are text. Drop the option."
             )
         self.vertices, self.id_base = options.num_vertices, self._ids.low
+
+    def _end_remedy(self) -> str:
+        return "Convert the column, or name another one with --source-column and --target-column."
+
+    def _bind_condition(self, schema: pyarrow.Schema) -> Any:
+        """The expression of --where, and into `_wanted` the columns to read."""
+        self._wanted = list(self.columns)
+        if self._options.where is None:
+            return None
+        condition = Condition(self._options.where)
+        found = condition.expression({field.name: field.type for field in schema})
+        self._wanted += [name for name in condition.columns if name not in self._wanted]
+        return found
 
     @abstractmethod
     def schema(self) -> pyarrow.Schema:
@@ -68,17 +112,23 @@ class TableSource(EdgeSource):
         return InputError(f"{self.name}: can't be read as a table ({shown(_first_line(error), 300)}). {self.remedy}")
 
     def _find_columns(self, schema: pyarrow.Schema) -> list[str]:
-        names = schema.names
+        names = schema.names[: self.own_columns(schema)]
+        if (ends := asked_ends(self.name, self._options, schema.names, len(schema.names))) is not None:
+            names = schema.names
         if len(names) < 2:
             raise InputError(
                 f"{self.name}: has the columns {', '.join(map(shown, names))}; edges need a source and a target."
             )
-        ends = asked_ends(self.name, self._options, names, len(names)) or likely_ends(names)
+        ends = ends or likely_ends(names)
         if ends is None and (len(names) > MOST_COLUMNS or names_one_end(names)):
             raise self.unnamed(names)
         source, target = (names[at] for at in ends or (0, 1))
         weight = self._find_weight(schema, (source, target))
         return [source, target] + ([] if weight is None else [weight])
+
+    def own_columns(self, schema: pyarrow.Schema) -> int:
+        """How many of the columns, the first ones, are the file's own; others are of its path."""
+        return len(schema.names)
 
     def unnamed(self, names: list[str]) -> InputError:
         """The error where no known name says which columns hold the ends."""
@@ -111,63 +161,118 @@ class TableSource(EdgeSource):
         at = named(schema.names, WEIGHT_NAMES, -1)
         if at >= 0 and schema.names[at] not in used:
             return schema.names[at]
-        third = schema.names[2] if len(schema.names) > 2 and schema.names[2] not in used else None
-        if third is None or not _is_number(kind := schema.field(third).type):
+        third = schema.names[2] if self.own_columns(schema) > 2 and schema.names[2] not in used else None
+        if third is None:
             return None
-        if pyarrow.types.is_integer(kind) and third.lower() not in INTEGER_WEIGHTS:
+        kind = inner_type(schema.field(third).type)
+        if not is_number(kind) or (pyarrow.types.is_integer(kind) and third.lower() not in INTEGER_WEIGHTS):
             self._left_out = third
             return None
         return third
 
-    def _rows_of(self) -> Iterator[list[Any]]:
-        """Columns of one batch after the other; InputError for nulls and for a damaged file."""
-        row = 0
-        batches = self.batches(self._columns)
-        while True:
-            try:
-                batch = next(batches, None)
-                if batch is None:
-                    return
-                columns = batch.select(self._columns).columns  # Parquet leaves out records without fields
-            except DAMAGE as error:
-                raise self._damaged(error) from None
-            for name, column in zip(self._columns, columns, strict=True):
-                if column.null_count:
-                    at = row + compute.index(column.is_null(), True).as_py()
-                    raise InputError(
-                        f"{self.name}: row {at}: {shown(name)} is null; an edge has a value there. Drop the row."
-                    )
-            self._rows = row
-            yield columns
-            row += batch.num_rows
+    def _rows_of(self) -> Iterator[tuple[Rows, list[Any]]]:
+        """Of one batch after the other the numbers of its rows and their columns, without nulls.
+
+        InputError for a null unless bad lines are skipped, and for a damaged file.
+        """
+        row = edges = 0
+        batches = self.batches(self._wanted)
+        if self.owns_bad:
+            self.bad.begin()
+        before = self.skipped.count
+        try:
+            while True:
+                try:
+                    batch = next(batches, None)
+                    if batch is None:
+                        break
+                    rows, columns = self._left(batch, row)
+                except DAMAGE as error:
+                    raise self._damaged(error) from None
+                row += batch.num_rows
+                rows, columns = self._without_nulls(rows, columns)
+                edges += len(columns[0])
+                yield rows, columns
+            if not edges and self.skipped.count > before:
+                raise InputError(
+                    f"{self.name}: not one of its rows is an edge; the first one: {self.skipped.first[0]}."
+                )
+        finally:
+            if self.owns_bad:
+                self.bad.close()
+
+    def _left(self, batch: pyarrow.RecordBatch, row: int) -> tuple[Rows, list[Any]]:
+        """Numbers and columns of the rows for which --where holds."""
+        if self._condition is None:
+            return row, [plain(column) for column in batch.select(self.columns).columns]
+        named, rows = rows_where(batch.select(self._wanted), row, self._condition)
+        columns = [plain(named[name]) for name in self.columns]
+        self.bad.pass_rows(batch.num_rows - len(columns[0]))
+        return rows, columns
+
+    def _without_nulls(self, rows: Rows, columns: list[Any]) -> tuple[Rows, list[Any]]:
+        empty = null_rows(columns)
+        if empty is None:
+            return rows, columns
+        if not self.bad.skips:
+            at, column = first_null(self.columns, columns)
+            raise InputError(
+                f"{self.name}: row {rows + at}: {shown(column)} is null; an edge has a value there. {self.null_remedy}"
+            )
+        for at in np.flatnonzero(empty).tolist():
+            missing = next(name for name, one in zip(self.columns, columns, strict=True) if not one[at].is_valid)
+            self.bad.add(f"{self.name}: row {rows + at}", f"{shown(missing)} is null", row_text(columns, at))
+        mask = pyarrow.array(~empty)
+        return kept_rows(rows, ~empty), [column.filter(mask) for column in columns]
+
+    def _without_wrong(self, rows: Rows, columns: list[np.ndarray]) -> tuple[Rows, list[np.ndarray], Any]:
+        """Rows that are edges where bad lines are skipped, and which ones of those given; `columns`: numbers."""
+        wrong = wrong_rows(columns, None if self.strings else self._ids) if self.bad.skips else None
+        if wrong is None or not wrong.any():
+            return rows, columns, None
+        for at in np.flatnonzero(wrong).tolist():
+            reason = why_wrong(self.name, columns, at, self._ids)
+            self.bad.add(f"{self.name}: row {rows + at}", reason, row_text(columns, at))
+        return kept_rows(rows, ~wrong), [column[~wrong] for column in columns], ~wrong
 
     def chunks(self) -> Iterator[EdgeChunk]:
-        for columns in self._rows_of():
-            source, target, *weight = (_to_numpy(self.name, column) for column in columns)
-            chunk = checked_chunk(self.name, self._rows, source, target, weight[0] if weight else None, self._ids)
+        for rows, found in self._rows_of():
+            columns = [
+                to_numpy(self.name, name, column, at < 2)
+                for at, (name, column) in enumerate(zip(self.columns, found, strict=True))
+            ]
+            rows, (source, target, *weight), _ = self._without_wrong(rows, columns)
+            chunk = checked_chunk(self.name, rows, source, target, weight[0] if weight else None, self._ids)
             yield from split_chunk(chunk, self._options.chunk_edges)
 
     def names_of_edges(self) -> Iterator[NameChunk]:
         """Edges as pairs of names, when `strings`."""
         kind = pyarrow.large_string()
-        for columns in self._rows_of():
+        for rows, columns in self._rows_of():
             try:
                 source, target = (column.cast(kind) for column in columns[:2])
             except pyarrow.ArrowException as error:
                 raise self._damaged(error) from None
             weight = None
             if len(columns) > 2:
-                weight = checked_weights(self.name, self._rows, _to_numpy(self.name, columns[2]))
+                weight = to_numpy(self.name, self.columns[2], columns[2], False)
+                blank = np.zeros(len(weight), np.int64)
+                rows, (_, _, weight), kept = self._without_wrong(rows, [blank, blank, weight])
+                if kept is not None:
+                    source, target = (column.filter(pyarrow.array(kept)) for column in (source, target))
+                weight = checked_weights(self.name, rows, weight)
             yield NameChunk(source, target, weight)
 
     def assumed(self) -> str:
-        options, columns = self._options, [shown(name) for name in self._columns]
+        options, columns = self._options, [shown(name) for name in self.columns]
         found = [f"columns {columns[0]} and {columns[1]} are source and target"]
         if self.strings and not options.string_ids:
             found[0] += " by name"
         found.append(f"column {columns[2]} is the weight" if self.weighted else "no weights")
         if self._left_out is not None:
             found[-1] += f" (column {shown(self._left_out)} is none unless --weight-column says so)"
+        if options.where is not None:
+            found.append(f"rows where {shown(options.where, 80)}")
         return ", ".join(found)
 
     def position(self) -> int:
@@ -179,50 +284,63 @@ def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def _is_string(kind: pyarrow.DataType) -> bool:
-    if pyarrow.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(
-        pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind) or pyarrow.types.is_string_view(kind)
-    )
-
-
-def _is_number(kind: pyarrow.DataType) -> bool:
-    return bool(pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_decimal(kind))
-
-
-def _to_numpy(name: str, column: pyarrow.Array) -> np.ndarray:
-    if pyarrow.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pyarrow.types.is_decimal(column.type):
-        column = column.cast(pyarrow.float64())
-    if not (_is_number(column.type) or pyarrow.types.is_boolean(column.type)):
-        raise InputError(f"{name}: a column is of type {column.type}; IDs and weights are numbers. Convert the column.")
-    return np.asarray(column.to_numpy(zero_copy_only=False))
-
-
 class TableFile(TableSource):
-    """A table in a file, replayable."""
+    """A table in a file, replayable: `own_schema` and `own_batches` differ.
+
+    `key=value` in its path, below a folder that was named, is a column, too, unless the file has one of that name.
+    """
 
     def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
         self._path = path
-        super().__init__(str(path), options, Path(path).stat().st_size)
+        self._of_path: dict[str, int | str | None] = {}
+        super().__init__(str(path), options, Path(path).stat().st_size, workdir=workdir)
+
+    @abstractmethod
+    def own_schema(self) -> pyarrow.Schema:
+        """Columns of the file."""
+
+    @abstractmethod
+    def own_batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
+        """As `batches`, of the file's columns."""
+
+    def own_columns(self, schema: pyarrow.Schema) -> int:
+        """See TableSource."""
+        return len(schema.names) - len(self._of_path)
+
+    def schema(self) -> pyarrow.Schema:
+        """See TableSource."""
+        schema = self.own_schema()
+        found = partitions(str(self._path), self._options.folders)
+        self._of_path = {key: value for key, value in found.items() if key not in schema.names}
+        for key, value in self._of_path.items():
+            schema = schema.append(pyarrow.field(key, pyarrow.scalar(value).type))
+        return schema
+
+    def batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
+        """See TableSource."""
+        of_path = {name: self._of_path[name] for name in columns if name in self._of_path}
+        for batch in self.own_batches([name for name in columns if name not in of_path]):
+            for name, value in of_path.items():
+                batch = batch.append_column(name, pyarrow.repeat(pyarrow.scalar(value), batch.num_rows))
+            yield batch
 
 
 class ParquetSource(TableFile):
     """A .parquet file, replayable; a row group is decoded in batches."""
 
-    def schema(self) -> pyarrow.Schema:
+    def own_schema(self) -> pyarrow.Schema:
+        """See TableFile."""
         with parquet.ParquetFile(self._path) as file:
             return file.schema_arrow
 
-    def batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
+    def own_batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
+        """See TableFile."""
         with parquet.ParquetFile(self._path, pre_buffer=False) as file:
             rows, total = 0, max(file.metadata.num_rows, 1)
             for batch in file.iter_batches(BATCH_ROWS, columns=columns):
                 rows += batch.num_rows
                 self._done = (self.total_bytes or 0) * rows // total
-                yield batch
+                yield batch.select(columns)  # Parquet leaves out records without fields
 
 
 class ArrowSource(TableFile):
@@ -237,22 +355,26 @@ class ArrowSource(TableFile):
         stream = pyarrow.ipc.open_stream(file)
         return stream.schema, iter(stream)
 
-    def schema(self) -> pyarrow.Schema:
-        with pyarrow.OSFile(str(self._path)) as file:
+    def own_schema(self) -> pyarrow.Schema:
+        """See TableFile."""
+        with pyarrow.OSFile(os.fspath(self._path)) as file:
             return self._open(file)[0]
 
-    def batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
-        with pyarrow.OSFile(str(self._path)) as file:
+    def own_batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
+        """See TableFile."""
+        with pyarrow.OSFile(os.fspath(self._path)) as file:
             for batch in self._open(file)[1]:
-                batch.select(columns).validate(full=True)  # what a file says of offsets is believed from here on
+                part = batch.select(columns)
+                part.validate(full=True)  # what a file says of offsets is believed from here on
                 self._done = file.tell()
-                yield batch
+                yield part
 
 
 class StreamTable(TableSource):
     """Record batches of the pyarrow.RecordBatchReader that `open_stream` gives: once, or more often if `replayable`."""
 
     remedy = "Correct the table."
+    null_remedy = "Drop the row."
 
     def __init__(
         self, name: str, open_stream: Callable[[], pyarrow.RecordBatchReader], replayable: bool, options: InputOptions

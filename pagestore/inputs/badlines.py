@@ -51,7 +51,7 @@ class BadLines:
     def begin(self) -> None:
         """Forget everything: the source is read from its start (again)."""
         self.close()
-        self._skipped.count = self._skipped.comments = 0
+        self._skipped.count = self._skipped.comments = self._skipped.filtered = 0
         self._skipped.first.clear()
         self._skipped.path = None
 
@@ -59,23 +59,31 @@ class BadLines:
         """Count lines that are comments."""
         self._skipped.comments += lines
 
+    def pass_rows(self, rows: int) -> None:
+        """Count lines or rows for which --where does not hold."""
+        self._skipped.filtered += rows
+
     def report(self, name: str, line: int, problem: LineProblem, text: bytes) -> None:
         """Raise InputError (fail) or list the line (skip). `line` counts from 1."""
         where = f"{name}:{line}:{problem.column}"
         if not self.skips:
             raise InputError(f"{where}: {problem.reason}. {problem.remedy}")
+        self.add(where, problem.reason, text)
+
+    def add(self, where: str, reason: str, text: bytes | str) -> None:
+        """List what is skipped: a line or a row at `where`."""
         if self._file is None:
             if not self._path.parent.is_dir():
                 self._path.parent.mkdir(parents=True, exist_ok=True)
             with disk_errors(self._path):
                 self._file = open(self._path, "w", encoding="utf-8")
             self._skipped.path = self._path
-        entry = f"{where}\t{problem.reason}\t{shown(text, SKIPPED_TEXT_BYTES)}\n"
+        entry = f"{where}\t{reason}\t{shown(text, SKIPPED_TEXT_BYTES)}\n"
         with disk_errors(self._path, len(entry)):
             self._file.write(entry)
         self._skipped.count += 1
         if len(self._skipped.first) < FIRST_MESSAGES:
-            self._skipped.first.append(f"{where}: {problem.reason}")
+            self._skipped.first.append(f"{where}: {reason}")
 
     def close(self) -> None:
         if self._file is not None:

@@ -26,6 +26,7 @@ SKIPPED_TEXT_BYTES = 200  # how much of a skipped or offending line is shown
 NO_COMMENTS = "none"
 COMMENT_MARKS = re.compile(r"[!#$%&'()*/:<=>?@A-Za-z\\\[\]^_`{}~]{1,2}")  # two are what the kernels look for
 BAD_LINES = ("fail", "skip")
+DECIMALS = (".", ",")
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,9 @@ class InputOptions:
     name in the header. `directed` overrides the input. `num_vertices` promises the IDs id_base..id_base+N-1.
     `skipped_path`: the list of lines that --bad-lines skip left out. `header`: whether line 1 of a text names columns.
     `comments`: characters that begin comment lines of a text, "none" for none; None means `#` and `%`.
+    `where`: a condition on columns (conditions.py): other rows are left out. `decimal`: "." or ",", the mark of
+    decimals in weights; the other one is then the mark of thousands. `folders`: those that were named: below them
+    `key=value` in a table's path is a column.
     """
 
     format: str | None = None
@@ -77,6 +81,9 @@ class InputOptions:
     string_ids: bool = False
     header: bool | None = None
     comments: str | None = None
+    where: str | None = None
+    decimal: str | None = None
+    folders: tuple[str, ...] = ()
     bad_lines: str = "fail"
     skipped_path: Path | None = None
     num_vertices: int | None = None
@@ -94,6 +101,8 @@ class InputOptions:
                 f"--comments {self.comments}: unknown; it is one or two characters, no digit, blank, quote, sign or "
                 f"separator, as #%, or the word none."
             )
+        if self.decimal not in (None, *DECIMALS):
+            raise UsageError(f"--decimal {self.decimal}: unknown; it is one of {' '.join(DECIMALS)}")
         if (self.source_column is None) != (self.target_column is None):
             raise UsageError("--source-column and --target-column: one is given alone. Pass both.")
         if self.num_vertices is not None and not 0 <= self.num_vertices <= MAX_ID:
@@ -114,7 +123,7 @@ class InputOptions:
         """The options that decide which edges are read."""
         names = (
             "format", "weights", "source_column", "target_column", "weight_column", "string_ids", "header", "comments",
-            "bad_lines", "num_vertices", "id_base",
+            "bad_lines", "num_vertices", "id_base", "where", "decimal",
         )  # fmt: skip
         return {name: getattr(self, name) for name in names}
 
@@ -141,13 +150,14 @@ class StringNames:
 class SkippedLines:
     """Lines left out by --bad-lines skip: how many, the first few messages, and the file that lists them all.
 
-    comments: lines that were left out as comments.
+    comments: lines that were left out as comments. filtered: lines or rows that --where left out.
     """
 
     count: int = 0
     first: list[str] = field(default_factory=list)
     path: Path | None = None
     comments: int = 0
+    filtered: int = 0
 
 
 class EdgeSource(ABC):

@@ -37,6 +37,15 @@ def option_range(options: InputOptions) -> IdRange:
     return IdRange(base, high, f"--num-vertices {options.num_vertices} lets IDs run from {base} to {high}")
 
 
+def wrong_ids(values: np.ndarray, ids: IdRange) -> np.ndarray:
+    """bool[n]: which of `values` (integers or floats) are no IDs of the range."""
+    if values.dtype.kind != "f":
+        return (values < ids.low) | (values > ids.high)
+    with np.errstate(invalid="ignore"):
+        whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) <= EXACT_FLOAT)
+        return ~whole | (values < ids.low) | (values > ids.high)
+
+
 def checked_ids(name: str, what: str, first_row: int, values: np.ndarray, ids: IdRange) -> np.ndarray:
     """`values` (any integers, or floats that are whole) as uint64[n]; InputError names the first row that is no ID."""
     if values.dtype.kind == "f":

@@ -6,6 +6,8 @@ Others are *hard*: `hard_numbers` converts their text.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from pagestore.jit import compiled
@@ -20,6 +22,14 @@ SPLIT = 134217729.0  # 2^27 + 1: halves of a float64's 53 bits
 DOUBT = 2.0**-46
 LEAST_DOUBLE = 5e-324  # above 0
 FAR_POWER = np.uint64(1000)  # stands for any exponent of more digits
+
+MARKED = {  # numbers whose decimals begin with this mark; thousands are parted by one other mark
+    mark: re.compile(
+        rf"[+-]?([0-9]{{1,3}}(?P<part>[{other}' ])[0-9]{{3}}((?P=part)[0-9]{{3}})*|[0-9]*)"
+        rf"(\{mark}[0-9]*)?([eE][+-]?[0-9]+)?\Z"
+    )
+    for mark, other in ((".", ","), (",", "."))
+}
 
 
 @compiled
@@ -107,6 +117,14 @@ def number_at(buf: np.ndarray, at: np.uint64) -> tuple:
     else:
         value, hard = wide_number(mantissa, exponent)
     return i, -value if negative else value, hard
+
+
+def without_marks(text: str, decimal: str) -> str | None:
+    """A number with the mark `decimal`, thousands perhaps parted, as it is written with a point; None: it is none."""
+    if not MARKED[decimal].match(text) or not any(map(str.isdigit, text.lower().partition("e")[0])):
+        return None
+    kept = "".join(letter for letter in text if letter.isalnum() or letter in ("+", "-", decimal))
+    return kept.replace(decimal, ".")
 
 
 def nearest_double(text: str) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import os
-import stat
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -18,13 +17,16 @@ from pathlib import Path
 from pagestore.convert.options import ProgressHook
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.base import EdgeSource, InputOptions
+from pagestore.inputs.folders import Spooled, listed
 from pagestore.inputs.foreign import refuse_archives, refuse_foreign
 from pagestore.inputs.identify import fingerprint, ldbc_file, ldbc_stem
 from pagestore.inputs.said import Promise, of_all
+from pagestore.inputs.several import SeveralSources, refuse_other_columns
 from pagestore.inputs.signatures import DIMACS_LINE, FORMATS, LIMITED_OPTIONS, MAGIC, SUFFIXES, TEXTS
 from pagestore.inputs.streams import STDIN, ByteStream, check_file
 
 HEAD_BYTES = 1 << 12
+Input = str | Path | ByteStream | Spooled
 
 
 def detect_format(stream: ByteStream) -> str:
@@ -46,12 +48,12 @@ def detect_format(stream: ByteStream) -> str:
     return "gr" if _looks_like_dimacs(head) else "text"
 
 
-def _identify(path: str | Path, options: InputOptions) -> tuple[str | Path | ByteStream, str]:
+def _identify(path: str | Path, options: InputOptions) -> tuple[Input, str]:
     """What to open and its format. A pipe is opened here: its first bytes, once read, are in the stream."""
     if options.format is None and not os.path.exists(path) and ldbc_file(str(path), ".e") is not None:
         return path, "ldbc"
     asked = options.format
-    if asked is not None and (asked == "ldbc" or FORMATS[asked].seeking or os.path.isfile(path)):
+    if asked is not None and (asked == "ldbc" or os.path.isfile(path)):
         return path, asked
     stream = ByteStream(path)
     try:
@@ -59,7 +61,7 @@ def _identify(path: str | Path, options: InputOptions) -> tuple[str | Path | Byt
     except InputError:
         stream.close()
         raise
-    if stream.replayable or FORMATS[kind].seeking:
+    if stream.replayable:
         stream.close()
         return path, kind
     return stream, kind
@@ -86,7 +88,8 @@ def open_source(
     Raises InputError for what can't be read as a graph, UsageError for options that don't fit.
     """
     started = time.perf_counter()
-    inputs = [paths] if isinstance(paths, str | Path) else list(paths)
+    inputs, folders = listed([paths] if isinstance(paths, str | Path) else paths)
+    options = dataclasses.replace(options, folders=folders)
     workdir = Path(workdir)
     if not inputs:
         raise UsageError("no input: name at least one file, or - for stdin.")
@@ -101,14 +104,19 @@ def open_source(
             found.append(_identify(path, options))
             if isinstance(found[-1][0], ByteStream):
                 undo.callback(found[-1][0].close)
-        for path, (_, kind) in zip(inputs, found, strict=True):
-            if FORMATS[kind].seeking:
-                _check_plain(path, kind)
         identity = fingerprint(inputs, [path for path, _ in found], options)
+        for at, (given, kind) in enumerate(found):
+            if isinstance(given, ByteStream) and FORMATS[kind].seeking:
+                found[at] = Spooled(given, workdir, at), kind
+        for given, kind in found:
+            if FORMATS[kind].seeking:
+                assert not isinstance(given, ByteStream)
+                _check_plain(given, kind)
         opened: list[EdgeSource] = []
         for given, kind in found:
             opened.append(_open_one(given, kind, options, workdir, memory_bytes))
             undo.callback(opened[-1].close)
+        refuse_other_columns(opened, options)
         source: EdgeSource = _as_one(opened, found, options, workdir, memory_bytes, progress, sample)
         undo.pop_all()  # nothing failed: what is open stays so
     source.fingerprint = identity
@@ -120,7 +128,7 @@ def open_source(
 
 
 def _as_one(
-    opened: list[EdgeSource], found: Sequence[tuple[str | Path | ByteStream, str]], options: InputOptions,
+    opened: list[EdgeSource], found: Sequence[tuple[Input, str]], options: InputOptions,
     workdir: Path, memory_bytes: int, progress: ProgressHook | None, sample: bool,
 ) -> EdgeSource:  # fmt: skip
     """Several inputs as one graph; opened again, in their places, where names in others make their numbers names."""
@@ -133,8 +141,6 @@ def _as_one(
         return _named(opened, workdir, memory_bytes, progress, sample)
     if len(opened) == 1:
         return opened[0]
-    from pagestore.inputs.several import SeveralSources
-
     return SeveralSources(opened)
 
 
@@ -160,7 +166,7 @@ def _named(
 
 
 def _read_as_names(
-    found: Sequence[tuple[str | Path | ByteStream, str]], opened: list[EdgeSource], options: InputOptions,
+    found: Sequence[tuple[Input, str]], opened: list[EdgeSource], options: InputOptions,
     workdir: Path, memory_bytes: int,
 ) -> None:  # fmt: skip
     """Names in one input make the IDs of all of them names: open those with numbers again."""
@@ -190,9 +196,8 @@ def _pair_ldbc(inputs: list[str | Path], options: InputOptions) -> list[str | Pa
     return paired
 
 
-def _check_plain(path: str | Path, kind: str) -> None:
-    if str(path) == STDIN or not stat.S_ISREG(check_file(path).st_mode):
-        raise InputError(f"{path}: a pipe of {kind} can't be read; the format needs a file. Save it to disk first.")
+def _check_plain(path: str | Path | Spooled, kind: str) -> None:
+    check_file(os.fspath(path))
     with open(path, "rb") as file:
         head = file.read(8)
     for magic, compression in MAGIC.items():
@@ -200,9 +205,7 @@ def _check_plain(path: str | Path, kind: str) -> None:
             raise InputError(f"{path}: {compression} data of {kind} can't be mapped. Decompress it first.")
 
 
-def _open_one(
-    path: str | Path | ByteStream, kind: str, options: InputOptions, workdir: Path, memory_bytes: int
-) -> EdgeSource:
+def _open_one(path: Input, kind: str, options: InputOptions, workdir: Path, memory_bytes: int) -> EdgeSource:
     module, _, reader = FORMATS[kind].reader.partition(".")
     opener = getattr(importlib.import_module(f"pagestore.inputs.{module}"), reader)
     if kind in TEXTS:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pagestore.inputs.base import InputOptions
+from pagestore.inputs.folders import listed
 from pagestore.inputs.signatures import SUFFIXES
 from pagestore.inputs.streams import STDIN, ByteStream
 
@@ -34,7 +35,7 @@ def ldbc_stem(path: str | Path) -> str:
 def input_files(paths: Iterable[str | Path], format: str | None = None) -> list[Path]:
     """Every file that reading `paths` opens, also those of a Graphalytics dataset that were not named; no stdin."""
     found: list[Path] = []
-    for path in paths:
+    for path in listed(paths)[0]:
         if str(path) == STDIN:
             continue
         stem = ldbc_stem(path)

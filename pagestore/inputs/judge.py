@@ -13,7 +13,7 @@ import numpy as np
 
 from pagestore.inputs.badlines import SKIP_REMEDY, LineProblem, shown
 from pagestore.inputs.base import MAX_ID
-from pagestore.inputs.decimals import nearest_double
+from pagestore.inputs.decimals import nearest_double, without_marks
 from pagestore.inputs.idspelling import meant
 from pagestore.inputs.lines import RULES, Rule
 from pagestore.inputs.signatures import DECIMAL_COMMA, INTEGER, NOT_FINITE, NUMBER
@@ -26,7 +26,10 @@ CODE_REMEDY = "Convert the file: iconv -f LATIN1 -t UTF-8, with its own encoding
 KIND_REMEDY = "Write each undirected edge in both directions and pass --directed; or pass --undirected."
 NUMBER_AND_BLANK = re.compile(rb"([+-]?[0-9.]+)[ \t]+")
 COMMA = "is written with a comma; decimals take a point"
-COMMA_REMEDY = "Convert the column, pass --no-weights, or pass --bad-lines skip."
+COMMA_REMEDY = (
+    "Pass --decimal , if commas begin decimals, --decimal . if they part thousands; or pass --no-weights, or "
+    "--bad-lines skip."
+)
 WEIGHT_REMEDY = "Fix the line, pass --no-weights, or pass --bad-lines skip."
 
 
@@ -38,6 +41,7 @@ class LineRules:
     `integer_weights` is (least, greatest, type name) when the format declares an integer type.
     `passed`: letters of lines that say nothing about edges (DIMACS). `kind`: the column that says of each edge whether
     it is directed, which holds one of `kind_words`.
+    `decimal`: the mark of decimals in weights, where an option says so; None: a point, and no mark of thousands.
     `loops` False refuses edges from a vertex to itself, as `loop_reason` says. `due`: what a line holds, in words.
     """
 
@@ -60,6 +64,7 @@ class LineRules:
     passed: str = ""
     kind: int | None = None
     kind_words: tuple[str, ...] = ()
+    decimal: str | None = None
 
     def array(self) -> np.ndarray:
         """The rules as the kernels of lines.py take them: int64[RULES]."""
@@ -189,6 +194,12 @@ def parse_name(text: str, column: int) -> str:
 
 def parse_weight(text: str, column: int, rules: LineRules) -> float:
     """A finite weight from its field."""
+    if rules.decimal is not None and text and not NOT_FINITE.match(text):
+        given, text = text, without_marks(text, rules.decimal) or ""
+        if not text:
+            raise LineProblem(
+                column, f"weight {shown(given)} is no number with --decimal {rules.decimal}", COMMA_REMEDY
+            )
     if DECIMAL_COMMA.match(text):
         raise LineProblem(column, f"weight {shown(text)} {COMMA}", COMMA_REMEDY)
     if NOT_FINITE.match(text):

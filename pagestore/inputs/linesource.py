@@ -34,12 +34,16 @@ class NameChunk:
 
 @dataclass
 class Parsed:
-    """What one block holds: edges, how many lines and comments, and bad lines as (line from 0, problem, text)."""
+    """What one block holds: edges, how many lines and comments, and bad lines as (line from 0, problem, text).
+
+    filtered: lines that --where left out.
+    """
 
     chunk: EdgeChunk | NameChunk
     lines: int
     comments: int
     problems: list[tuple[int, LineProblem, bytes]] = field(default_factory=list)
+    filtered: int = 0
 
 
 Found = TypeVar("Found", bound=Parsed)
@@ -193,6 +197,7 @@ def parsed_blocks(
                 bad.report(stream.name, line + number, problem, text)
             line += parsed.lines + len(block.breaks)
             bad.pass_comments(parsed.comments)
+            bad.pass_rows(parsed.filtered)
             yield block, parsed
     except LongLineError as error:
         raise error.located(stream.name, line) from None

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pagestore.errors import InputError
-from pagestore.inputs.base import EdgeChunk, EdgeSource
-from pagestore.inputs.linefile import LineFile
+from pagestore.inputs.badlines import shown
+from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions
 
 WEIGHTS = {True: "carries weights", False: "carries no weights"}
 DIRECTIONS = {None: "does not say whether it is directed", True: "is directed", False: "is undirected"}
@@ -33,7 +33,7 @@ class SeveralSources(EdgeSource):
         sizes = [source.total_bytes for source in self.sources]
         self.total_bytes = None if None in sizes else sum(size for size in sizes if size is not None)
         self.closed = any(source.closed for source in self.sources)
-        self._lines = [source for source in self.sources if isinstance(source, LineFile)]
+        self._lines: list[Any] = [source for source in self.sources if hasattr(source, "owns_bad")]
         for source in self._lines:
             source.bad, source.skipped, source.owns_bad = self._lines[0].bad, self._lines[0].skipped, False
         if self._lines:
@@ -80,3 +80,39 @@ class SeveralSources(EdgeSource):
     def close(self) -> None:
         for source in self.sources:
             source.close()
+
+
+def refuse_other_columns(sources: Sequence[EdgeSource], options: InputOptions) -> None:
+    """InputError names the first of several tables, or texts, that has other columns than the first of them.
+
+    Where both ends are asked for by number or name, these alone must be there, which their readers look after.
+    """
+    if options.source_column is not None:
+        return
+    tables: list[Any] = [source for source in sources if hasattr(source, "all_columns")]
+    named = [table for table in tables if table.all_columns is not None]
+    for table, first in zip(tables, named[:1] * len(tables), strict=False):
+        if table.all_columns is None:
+            here, there = _numbered(table), _numbered(first)
+            if here != there:
+                raise InputError(
+                    f"{table.name}: no line names its columns, and {first.name} has {_listed(first.columns)} in "
+                    f"columns "
+                    f"{_listed(there)}. Write that line there, too, or pass --source-column and --target-column."
+                )
+        elif {*map(str.lower, table.all_columns)} != {*map(str.lower, first.all_columns)}:
+            raise InputError(
+                f"{table.name}: has the columns {_listed(table.all_columns)}, and {first.name} has "
+                f"{_listed(first.all_columns)}; files of one graph have the same. Pass --source-column and "
+                f"--target-column by number, or convert other files apart."
+            )
+
+
+def _numbered(table: Any) -> list[str]:
+    """Numbers, from 1, of the columns that are used."""
+    names = table.all_columns
+    return list(table.columns) if names is None else [str(names.index(name) + 1) for name in table.columns]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(shown(name, 20) for name in names[:12]) + ", ..." * (len(names) > 12)

@@ -75,6 +75,8 @@ LIMITED_OPTIONS = (  # fields of InputOptions, a message, and the formats that t
     ("string_ids", "--string-ids is for text, Parquet and Arrow", TABLES),
     ("header", "--header and --no-header are for text", ()),
     ("comments", "--comments is for text", ()),
+    ("decimal", "--decimal is for text", ()),
+    ("where", "--where is for text, Parquet and Arrow", TABLES),
     ("source_column", "--source-column and --target-column are for text, Parquet and Arrow", TABLES),
     ("weight_column", "--weight-column is for text, TNTP, Parquet and Arrow", (*TABLES, "tntp")),
 )

@@ -6,6 +6,7 @@ Nothing is guessed later: the layout found here holds for every line, and a line
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,7 +36,7 @@ class TextLayout:
 
     skip_comments: comment lines among those. empty: no line of data was found.
     doubtful_line: one that was taken for data and may be a header, 0 where none is. doubt: another one, in words.
-    direction: what says whether the graph is directed. promise: counts that comments promise.
+    direction: what says whether the graph is directed. promise: counts that comments promise. rows: the first ones.
     """
 
     rules: LineRules
@@ -48,6 +49,7 @@ class TextLayout:
     direction: Direction = Direction()
     doubt: str = ""
     promise: Promise = Promise()
+    rows: Sequence[Sequence[str]] = ()
 
 
 @dataclass(frozen=True)
@@ -255,7 +257,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         due = "source, target and weight"
     rules = LineRules(
         fields, found, used[0], used[1], weight, comments=comments, strings=strings, due=due, kind=direction.column,
-        kind_words=direction.words,
+        kind_words=direction.words, decimal=options.decimal,
     )  # fmt: skip
     doubtful = 0
     if strings and not skip_lines and options.header is None:
@@ -263,7 +265,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         doubtful = sample.numbers[0] if may_be_header(rows, options) else 0
     return TextLayout(
         rules, skip, skip_lines, header or None, sample.above if skip_lines else 0, doubtful_line=doubtful,
-        direction=direction, doubt=doubt or direction.doubt, promise=promised_in(said),
+        direction=direction, doubt=doubt or direction.doubt, promise=promised_in(said), rows=rows,
     )  # fmt: skip
 
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
+from pagestore.inputs.blocks import Block
 from pagestore.inputs.columnnames import named_ends
 from pagestore.inputs.columns import option_range
 from pagestore.inputs.headers import Head
 from pagestore.inputs.linefile import LineFile
+from pagestore.inputs.linesource import Parsed
 from pagestore.inputs.said import WORDS, Direction
 from pagestore.inputs.sniff import TextLayout, sniff
 from pagestore.inputs.streams import ByteStream
@@ -36,17 +39,45 @@ class TextSource(LineFile):
     ) -> None:
         self._kind = kind
         self.layout: TextLayout | None = None
+        self._filter: Any = None
         super().__init__(path, options, workdir, memory_bytes)
         self.strings = self.rules.strings
         assert self.layout is not None  # of `begin`
         self.directed = self.layout.direction.directed
         self.promised = self.layout.promise
+        if (options.where, options.decimal) != (None, None) and not self.layout.empty:
+            from pagestore.inputs.linefilter import LineFilter
+
+            self._filter = LineFilter(self.name, self.layout, options.where, options.decimal)
         if options.num_vertices is not None:
             if self.strings:
                 raise UsageError(
                     f"{self.name}: --num-vertices is about numbers, but the IDs here are text. Drop the option."
                 )
             self.vertices, self.id_base = options.num_vertices, options.id_base or 0
+
+    @property
+    def all_columns(self) -> list[str] | None:
+        """Names of all columns; None where no line 1 names them."""
+        layout = self.layout
+        return list(layout.header) if layout is not None and layout.skip_lines and layout.header else None
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns of source, target and perhaps weight; their numbers, from 1, where they have none."""
+        used = [column for column in (self.rules.source, self.rules.target, self.rules.weight) if column is not None]
+        names = self.all_columns
+        return [names[column] if names is not None else str(column + 1) for column in used]
+
+    def parse(self, block: Block) -> Parsed:
+        """See LineFile."""
+        if self._filter is None:
+            return super().parse(block)
+        ready = self._filter.prepare(block)
+        parsed = super().parse(block)
+        parsed.filtered = ready.filtered
+        parsed.problems = sorted([*parsed.problems, *ready.problems], key=lambda problem: problem[0])
+        return parsed
 
     def assumed(self) -> str:
         rules, options = self.rules, self.options
@@ -59,6 +90,8 @@ class TextSource(LineFile):
         if rules.strings and not options.string_ids:
             found[0] += " by name"
         found.append("no weights" if rules.weight is None else f"column {self._called(rules.weight)} is the weight")
+        if options.where is not None:
+            found.append(f"lines where {shown(options.where, 80)}")
         if options.header is None:
             edge = ": line 1 is an edge" if rules.strings and not rules.separator else ""
             found.append(f"line {header} is a header" if header else f"no header line{edge}")

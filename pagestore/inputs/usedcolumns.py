@@ -58,9 +58,10 @@ def weight_column(
     if not options.weights:
         return None
     column = _find_weight(name, rows, first, header, used, options.weight_column)
-    if column is not None and DECIMAL_COMMA.match(first[column]):
+    if column is not None and options.decimal is None and DECIMAL_COMMA.match(first[column]):
         raise InputError(
-            f"{name}: weight {shown(first[column])} {COMMA}. Convert column {column + 1}, or pass --no-weights."
+            f"{name}: weight {shown(first[column])} {COMMA}. Pass --decimal , if commas begin decimals, --decimal . if "
+            f"they part thousands; or pass --no-weights."
         )
     return column
 

@@ -140,7 +140,7 @@ def test_paths(tmp_path, monkeypatch):
     assert message("none.txt", tmp_path) == "none.txt: no such file. Check the path."
     (tmp_path / "folder").mkdir()
     assert message("folder", tmp_path) == (
-        "folder: is a folder; an input is a file. Name the files in it, e.g. folder/*.txt."
+        "folder: is a folder without files to read; names that begin with . or _ are left out."
     )
     assert message("a.txt/b", tmp_path) == "a.txt/b: can't be opened (not a directory). Check the path and its rights."
     assert message(good, tmp_path, format="gml").startswith("--format gml: unknown; it is one of text, csv, ")
@@ -296,7 +296,7 @@ def test_pipe_of_names(tmp_path):
 def test_empty_pipe_and_pipe_of_tables(tmp_path):
     with pytest.raises(InputError, match="is empty"):
         opened(fifo(tmp_path, b"", "a"), tmp_path)
-    with pytest.raises(InputError, match="a pipe of npy can't be read; the format needs a file"):
+    with pytest.raises(InputError, match="b: is not a NumPy array"):
         opened(fifo(tmp_path, b"xxxx", "b"), tmp_path, format="npy")
 
 

@@ -88,7 +88,7 @@ CASES = [
     (
         "a.txt",
         b"1 2 0,5\n",
-        "a.txt: weight 0,5 is written with a comma; decimals take a point. Convert column 3, or pass --no-weights.",
+        "a.txt: weight 0,5 is written with a comma; decimals take a point. Pass --decimal , if commas begin decimals, --decimal . if they part thousands; or pass --no-weights.",
     ),
     ("a.txt", b"1 2 3\n4 5 1d5\n", f"a.txt:2:5: weight '1d5' is not a number; weights are finite numbers. {WEIGHT}"),
     (
@@ -126,7 +126,7 @@ CASES = [
     (
         "a.csv",
         b"source;target;weight\n1;2;0.5\n2;3;1,5\n",
-        "a.csv:3:5: weight 1,5 is written with a comma; decimals take a point. Convert the column, pass --no-weights, or pass --bad-lines skip.",
+        "a.csv:3:5: weight 1,5 is written with a comma; decimals take a point. Pass --decimal , if commas begin decimals, --decimal . if they part thousands; or pass --no-weights, or --bad-lines skip.",
     ),
     ("a.wel", b"1 2\n", "a.wel:1:1: a .wel file has 3 columns; this one has 2. Read it with --format text."),
     (

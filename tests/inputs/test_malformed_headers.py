@@ -137,5 +137,5 @@ def test_a_decimal_comma_in_a_column_that_is_named(tmp_path, monkeypatch):
         (tmp_path / "a.csv").write_text(text)
         with pytest.raises(InputError) as error:
             opened("a.csv", tmp_path, **options)
-        said = "weight 0,5 is written with a comma; decimals take a point. Convert column 4, or pass --no-weights."
-        assert str(error.value) == f"a.csv: {said}"
+        said = "weight 0,5 is written with a comma; decimals take a point. Pass --decimal , if commas begin decimals"
+        assert str(error.value) == f"a.csv: {said}, --decimal . if they part thousands; or pass --no-weights."

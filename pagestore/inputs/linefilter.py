@@ -1,0 +1,220 @@
+"""What happens to lines of a text ahead of their parsing: `--where` takes lines out, `--decimal` makes numbers plain.
+
+    block --fields--> columns of the condition --Arrow--> lines that it leaves; the others become blank
+          --weights--> 1.234,56 becomes 1234.56, in its place
+
+Lines keep their places and numbers so. The fields of an odd line are found by `judge.split_fields`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pagestore.errors import UsageError
+from pagestore.inputs.badlines import LineProblem, shown
+from pagestore.inputs.blocks import LINE_FEED, Block
+from pagestore.inputs.conditions import Condition
+from pagestore.inputs.decimals import without_marks
+from pagestore.inputs.fieldkernels import blank_lines, fields_of_lines, plain_numbers
+from pagestore.inputs.judge import COMMA_REMEDY, split_fields
+from pagestore.inputs.lines import gather_names, shortest_line
+from pagestore.inputs.signatures import MISSING, NUMBER
+from pagestore.inputs.sniff import TextLayout
+
+if TYPE_CHECKING:
+    import pyarrow
+
+WHERE_REMEDY = "Fix the line, or pass --bad-lines skip."
+
+
+@dataclass
+class Prepared:
+    """What was done to a block; `filtered`: lines taken out; `problems`: as in linesource.Parsed."""
+
+    filtered: int
+    problems: list[tuple[int, LineProblem, bytes]]
+
+
+class LineFilter:
+    """Prepares the blocks of one text; any thread may call `prepare`."""
+
+    def __init__(self, name: str, layout: TextLayout, where: str | None, decimal: str | None) -> None:
+        self._rules, self._decimal = layout.rules, decimal
+        self._columns: list[int] = []
+        self._names: list[str] = []
+        self._numeric: list[bool] = []
+        self._expression: Any = None
+        self._weight = -1
+        if where is not None:
+            self._bind(name, layout, Condition(where))
+        if decimal is not None and layout.rules.weight is not None:
+            self._weight = len(self._columns)
+            self._columns.append(layout.rules.weight)
+
+    def _bind(self, name: str, layout: TextLayout, condition: Condition) -> None:
+        """Find the condition's columns, and whether they hold numbers, as all of the first lines do, or text."""
+        import pyarrow
+
+        header = layout.header or [f"c{number}" for number in range(1, layout.rules.fields + 1)]
+        kinds: dict[str, pyarrow.DataType] = {}
+        for column, called in enumerate(header):
+            values = [row[column] for row in layout.rows if len(row) == len(header)]
+            held = [value for value in values if value and value.lower() not in MISSING]
+            numeric = bool(held) and all(self._number(value) is not None for value in held)
+            kinds.setdefault(called, pyarrow.float64() if numeric else pyarrow.large_string())
+        try:
+            self._expression = condition.expression(kinds)
+        except UsageError as error:
+            raise UsageError(f"{name}: {error}") from None
+        for called in condition.columns:
+            self._names.append(called)
+            self._columns.append(list(header).index(called))
+            self._numeric.append(kinds[called] == pyarrow.float64())
+
+    def _number(self, value: str) -> str | None:
+        if self._decimal is not None:
+            return without_marks(value, self._decimal)
+        return value if NUMBER.match(value) else None
+
+    def prepare(self, block: Block) -> Prepared:
+        """Make lines that the condition leaves out blank, and weights plain, in the block's bytes."""
+        most = block.size // shortest_line(self._rules.fields) + block.size // 2 + 1
+        lines = np.empty((min(most, int((block.data[: block.size] == LINE_FEED).sum())), 2), np.uint64)
+        bounds = np.zeros((len(self._columns), len(lines), 2), np.uint64)
+        columns = np.array(self._columns, np.int64)
+        count = fields_of_lines(block.data, np.uint64(block.size), self._rules.array(), columns, bounds, lines)
+        lines, bounds = lines[:count], bounds[:, :count]
+        problems: dict[int, LineProblem] = {}
+        kept = np.ones(count, bool)
+        if self._expression is not None:
+            kept = self._holds(block, lines, bounds, problems)
+        if self._weight >= 0:
+            wrong = np.zeros(count, bool)
+            plain_numbers(block.data, bounds[self._weight], lines, ord(self._decimal or "."), wrong)
+            for at in np.flatnonzero(wrong & kept).tolist():
+                first, last = bounds[self._weight, at].tolist()
+                problems.setdefault(at, self._no_number(block, lines, at, first, last, "weight"))
+        told = [self._told(block, int(lines[at, 0]), problem) for at, problem in sorted(problems.items())]
+        gone = ~kept
+        gone[list(problems)] = True
+        blank_lines(block.data, np.ascontiguousarray(lines[gone, 0]))
+        return Prepared(int((~kept).sum()) - sum(not kept[at] for at in problems), told)
+
+    def _no_number(self, block: Block, lines: np.ndarray, at: int, first: int, last: int, what: str) -> LineProblem:
+        said = shown(block.data[first:last].tobytes())
+        by = f" with --decimal {self._decimal}" if self._decimal is not None else ""
+        return LineProblem(first - int(lines[at, 0]) + 1, f"{what} {said} is no number{by}", COMMA_REMEDY)
+
+    def _told(self, block: Block, begin: int, problem: LineProblem) -> tuple[int, LineProblem, bytes]:
+        end = begin + block.data[begin:].tobytes().index(b"\n")
+        line, before = block.told(begin, block.data[begin:end].tobytes())
+        number = int((block.data[:begin] == LINE_FEED).sum())
+        return number + before, problem, line
+
+    def _holds(
+        self, block: Block, lines: np.ndarray, bounds: np.ndarray, problems: dict[int, LineProblem]
+    ) -> np.ndarray:  # fmt: skip
+        """bool[n]: lines for which the condition is true; lines that can't be cut into fields stay, for `judge`."""
+        import pyarrow
+
+        plain = lines[:, 1] == 1
+        data = block.whole()
+        columns = []
+        for place in range(len(self._names)):
+            first, last = (np.ascontiguousarray(bounds[place, :, end]) for end in (0, 1))
+            last = np.where(plain, last, first)
+            offsets, text = gather_names(data, first, last)
+            buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(text)]
+            columns.append(pyarrow.Array.from_buffers(pyarrow.large_string(), len(first), buffers))
+        odd = np.flatnonzero(~plain)
+        uncut = np.zeros(len(lines), bool)
+        if len(odd):
+            columns = self._with_odd(block, lines, odd, columns, uncut)
+        found = {}
+        for name, column, place in zip(self._names, columns, range(len(columns)), strict=True):
+            found[name] = self._typed(block, lines, bounds[place], column, self._numeric[place], problems)
+        if not found:
+            found["c"] = pyarrow.nulls(len(lines))
+        table = pyarrow.table({**found, " row": np.arange(len(lines))}).filter(self._expression)
+        kept = np.zeros(len(lines), bool)
+        kept[table[" row"].to_numpy()] = True
+        return kept | uncut
+
+    def _with_odd(
+        self, block: Block, lines: np.ndarray, odd: np.ndarray, columns: list[pyarrow.Array], uncut: np.ndarray
+    ) -> list[pyarrow.Array]:
+        """`columns` with the fields of lines that are not plain; uncut: becomes True for those that can't be cut."""
+        import pyarrow
+
+        values: list[list[str]] = [[] for _ in columns]
+        for at in odd.tolist():
+            begin = int(lines[at, 0])
+            line = block.data[begin : begin + block.data[begin:].tobytes().index(b"\n")].tobytes()
+            line, _ = block.told(begin, line)
+            fields = self._cut(line)
+            uncut[at] = fields is None
+            for place, column in enumerate(self._columns[: len(columns)]):
+                values[place].append(fields[column] if fields is not None else "")
+        mask = np.zeros(len(lines), bool)
+        mask[odd] = True
+        return [
+            pyarrow.compute.replace_with_mask(column, pyarrow.array(mask), pyarrow.array(texts, pyarrow.large_string()))
+            for column, texts in zip(columns, values, strict=True)
+        ]
+
+    def _cut(self, line: bytes) -> Sequence[str] | None:
+        try:
+            fields = split_fields(line.rstrip(b"\r"), self._rules.separator)
+            texts = [value.decode() for _, value in fields]
+        except (LineProblem, UnicodeDecodeError):
+            return None
+        return texts if len(texts) == self._rules.fields else None
+
+    def _typed(
+        self, block: Block, lines: np.ndarray, bounds: np.ndarray, column: pyarrow.Array, numeric: bool,
+        problems: dict[int, LineProblem],
+    ) -> pyarrow.Array:  # fmt: skip
+        """A column of text as numbers, or as it is; nothing and words such as NA are null."""
+        import pyarrow
+        from pyarrow import compute
+
+        column = compute.if_else(compute.equal(column, ""), pyarrow.scalar(None, column.type), column)
+        if not numeric:
+            return column
+        missing = compute.is_in(compute.utf8_lower(column), pyarrow.array(MISSING, column.type))
+        column = compute.if_else(missing, pyarrow.scalar(None, column.type), column)
+        if self._decimal is not None:
+            column = self._without_marks(column)
+        column = compute.utf8_ltrim(column, characters="+")
+        try:
+            return column.cast(pyarrow.float64())
+        except pyarrow.ArrowException:
+            return self._one_by_one(block, lines, bounds, column, problems)
+
+    def _without_marks(self, column: pyarrow.Array) -> pyarrow.Array:
+        from pyarrow import compute
+
+        other = "." if self._decimal == "," else ","
+        column = compute.replace_substring_regex(column, pattern=f"[{other}' ]", replacement="")
+        return compute.replace_substring(column, pattern=self._decimal, replacement=".")
+
+    def _one_by_one(
+        self, block: Block, lines: np.ndarray, bounds: np.ndarray, column: pyarrow.Array,
+        problems: dict[int, LineProblem],
+    ) -> pyarrow.Array:  # fmt: skip
+        """Numbers of a column in which some are none: their lines are problems."""
+        import pyarrow
+
+        plain = pyarrow.compute.match_substring_regex(column, NUMBER.pattern.removesuffix(r"\Z").join(("^", "$")))
+        for at in np.flatnonzero(~plain.fill_null(True).to_numpy(zero_copy_only=False)).tolist():
+            first, last = bounds[at].tolist() if lines[at, 1] else (int(lines[at, 0]),) * 2
+            value = shown(column[at].as_py())
+            column_at = first - int(lines[at, 0]) + 1
+            problems.setdefault(
+                at, LineProblem(column_at, f"{value} is no number, as --where compares it with", WHERE_REMEDY)
+            )
+        return pyarrow.compute.if_else(plain, column, pyarrow.scalar(None, column.type)).cast(pyarrow.float64())

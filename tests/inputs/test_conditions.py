@@ -1,0 +1,203 @@
+"""--where: which rows stay, on text, Parquet and Arrow alike; what it refuses, and at which character."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from input_files import edges_of, opened, read, write
+
+import gstream
+from pagestore.errors import InputError, UsageError
+from pagestore.inputs.conditions import Condition
+
+DAYS = [datetime.date(2024, 1, day) for day in (1, 2, 3, 4)]
+TABLE = pa.table(
+    {
+        "row": [1, 2, 3, 4],
+        "small": pa.array([1, 2, 3, None], pa.int8()),
+        "part": [1.5, 2.5, None, 4.0],
+        "word": ["x", "y", None, "z"],
+        "from account": [1, 2, 3, 4],
+        "day": pa.array(DAYS),
+        "moment": pa.array([datetime.datetime(2024, 1, d) for d in (1, 2, 3, 4)], pa.timestamp("ns", "Europe/Paris")),
+        "money": pa.array([decimal.Decimal(x) for x in ("1.1", "2.2", "3.3", "4.4")]),
+        "kind": pa.array(["p", "q", "p", "q"]).dictionary_encode(),
+        "flag": [True, False, True, None],
+        "said": ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"],
+        "empty": pa.nulls(4),
+    }
+)
+KINDS = {field.name: field.type for field in TABLE.schema}
+
+HOLDS = {
+    "small > 1": [2, 3],
+    "not small > 1": [1],  # null is neither
+    "small in (1, 3)": [1, 3],
+    "small not in (1, 3)": [2],
+    "word in ('x')": [1],
+    "word is null": [3],
+    "word is not NULL": [1, 2, 4],
+    "`from account` >= 3": [3, 4],
+    "small * 100 > 150": [2, 3],  # past int8
+    "small / 2 == 0.5": [1],
+    "1 < small <= 3": [2, 3],
+    "-small < -1": [2, 3],
+    "small + small - 1 == 3": [2],
+    "part == 2.5 or word == 'z'": [2, 4],
+    "part == 2.5 and word == 'z'": [],
+    "day >= '2024-01-03'": [3, 4],
+    "moment < '2024-01-02'": [1],  # in UTC
+    "moment >= '2024-01-02T01:00+01:00'": [2, 3, 4],
+    "money > 2": [2, 3, 4],
+    "kind == 'p'": [1, 3],
+    "flag": [1, 3],
+    "not flag": [2],
+    "flag == false": [2],
+    "said > date('2024-01-02')": [3, 4],
+    "said > '2024-01-02'": [3, 4],
+    "empty is null and row < 3": [1, 2],
+    "empty == 3": [],
+    "row != 2": [1, 3, 4],
+    "(row == 1\n or row == 4)": [1, 4],
+}
+
+
+@pytest.mark.parametrize("text", HOLDS)
+def test_rows_that_a_condition_leaves(text):
+    found = TABLE.filter(Condition(text).expression(KINDS))
+    assert found["row"].to_pylist() == HOLDS[text]
+
+
+REFUSED = {
+    "row = 1": (5, "write == to compare"),
+    "row > 'x'": (7, "is text, and a number stands before it"),
+    "word + 1 > 2": (1, "is text; arithmetic takes numbers"),
+    "row > 1 and amuont > 1": (13, "no column is called amuont"),
+    "'é' == word and zz > 1": (17, "no column is called zz"),
+    "`é` == word": (1, "no column is called é"),
+    "smal > 1": (1, "did you mean small"),
+    "__import__('os').system('true')": (1, "functions are not known"),
+    "row.real > 1": (1, "is not known here"),
+    "row[0]": (1, "is not known here"),
+    "flag AND flag": (6, "write it in small letters"),
+    "row == null": (8, "write is null"),
+    "(lambda: 1)()": (1, "functions are not known"),
+    "row": (1, "is a number, no condition"),
+    "not row": (5, "is a number, no condition"),
+    "f'{row}' == 'x'": (1, "is not known here"),
+    "row ** 2 > 1": (8, "the operator before it is not known"),
+    "day > 'soon'": (7, "is no date or time"),
+    "(row := 3) > 2": (2, "is not known here"),
+    "flag if flag else flag": (1, "is not known here"),
+    "row > 99999999999999999999": (7, "is past 64 bits"),
+    "row > 1; row": (8, "can't be read"),
+    "row >\n)": (7, "can't be read"),
+    "word == b'x'": (9, "is not known here"),
+    "row in {1, 2}": (8, "in is followed by values in parentheses"),
+    "row in ()": (8, "in is followed by values in parentheses"),
+    "row is 3": (8, "is and is not are followed by null"),
+    "-" * 3000 + "row > 1": (1, "is nested too deep"),
+    "row == 1\0": (1, "can't be read"),
+    "": (1, "can't be read"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_conditions_that_are_refused_at_their_character(text):
+    place, reason = REFUSED[text]
+    with pytest.raises(UsageError) as refusal:
+        Condition(text).expression(KINDS)
+    assert f"at character {place}" in str(refusal.value) and reason in str(refusal.value)
+
+
+def test_a_condition_is_short():
+    with pytest.raises(UsageError, match="has 4097 characters; at most 4096"):
+        Condition("row > " + "1" * 4091)
+
+
+TEXT = (
+    "src,dst,amount,kind,day\n1,2,50,A,2024-01-01\n2,3,150,B,2024-01-02\n# 9,9,999,A,2024-01-01\n"
+    '"3",4,"200",A,2024-01-03\n4,5,,C,2024-01-04\n5,6,+3e2,"D ""x"", y",2024-01-05\n'
+)
+ROWS = {
+    "amount > 100": [(2, 3), (3, 4), (5, 6)],
+    "not amount > 100": [(1, 2)],
+    "amount is null": [(4, 5)],
+    "kind == 'A'": [(1, 2), (3, 4)],
+    "kind == 'D \"x\", y'": [(5, 6)],
+    "day >= date('2024-01-03') and kind != 'C'": [(3, 4), (5, 6)],
+    "src + 1 == dst and src > 3": [(4, 5), (5, 6)],
+}
+
+
+def as_tables(folder):
+    """The same rows as text with tabs, as Parquet and as Arrow."""
+    rows = {
+        "src": [1, 2, 3, 4, 5], "dst": [2, 3, 4, 5, 6], "amount": [50, 150, 200, None, 300],
+        "kind": ["A", "B", "A", "C", 'D "x", y'], "day": [datetime.date(2024, 1, day) for day in range(1, 6)],
+    }  # fmt: skip
+    table = pa.table(rows)
+    pq.write_table(table, folder / "a.parquet")
+    with pa.ipc.new_file(folder / "a.arrow", table.schema) as file:
+        file.write_table(table, max_chunksize=2)
+    return table
+
+
+@pytest.mark.parametrize("where", ROWS)
+def test_the_same_rows_of_every_format(tmp_path, where):
+    table = as_tables(tmp_path)
+    write(tmp_path, "a.csv", TEXT)
+    for name in ("a.csv", "a.parquet", "a.arrow"):
+        source = opened(tmp_path / name, tmp_path, where=where, weights=False)
+        assert edges_of(source) == ROWS[where] == edges_of(source), name
+        assert source.skipped.filtered == 5 - len(ROWS[where])
+        assert f"where {where}" in source.assumptions[0]
+    graph = gstream.from_arrow(table, where=where, weight=False)
+    assert graph.conversion["filtered_rows"] == 5 - len(ROWS[where])
+    assert sorted(zip(*(end.tolist() for end in graph_ends(graph)), strict=True)) == ROWS[where]
+
+
+def graph_ends(graph):
+    found = list(graph.edges())
+    return [np.concatenate([np.asarray(batch[end]) for batch in found]) for end in (0, 1)]
+
+
+def test_lines_keep_their_numbers_and_quoted_breaks(tmp_path):
+    text = 'src,dst,note,n\n1,2,"two\nlines",1\n2,3,"three\nmore\nlines",2\n3,4,x,3\nx,5,y,4\n'
+    assert read(tmp_path, "a.csv", text, where="n == 2 or n == 3") == [(2, 3), (3, 4)]
+    with pytest.raises(InputError, match=r"a.csv:8:1: vertex ID 'x' is not a number"):
+        read(tmp_path, "a.csv", text, where="n > 2")
+
+
+def test_a_word_among_the_numbers_of_a_condition(tmp_path):
+    text = "src\tdst\tn\n" + "".join(f"{k}\t{k + 1}\t{k}\n" for k in range(60)) + "7\t8\tmany\n"
+    with pytest.raises(InputError, match=r"a.tsv:62:5: many is no number, as --where compares it with"):
+        read(tmp_path, "a.tsv", text, where="n > 57", weights=False)
+    source = opened(tmp_path / "a.tsv", tmp_path, where="n > 57", weights=False, bad_lines="skip")
+    assert edges_of(source) == [(58, 59), (59, 60)]
+    assert (source.skipped.count, source.skipped.filtered) == (1, 58)
+
+
+def test_columns_of_a_text_without_header(tmp_path):
+    assert read(tmp_path, "a.txt", "1 2 5\n2 3 6\n3 4 7\n", where="c3 > 5 and c1 != 3") == [(2, 3, 6.0)]
+    with pytest.raises(UsageError, match="a.txt: --where 'n > 5': at character 1.*there are c1, c2, c3"):
+        read(tmp_path, "a.txt", "1 2 5\n", where="n > 5")
+
+
+def test_many_lines_in_many_blocks(tmp_path):
+    lines = [(k, k * 7 % 1000, k % 13) for k in range(250_000)]
+    text = "".join(f"{a},{b},{n}\n" for a, b, n in lines)
+    source = opened(write(tmp_path, "a.csv", text), tmp_path, where="c3 == 5", weights=False)
+    source.block_bytes = 1 << 20
+    assert edges_of(source) == [(a, b) for a, b, n in lines if n == 5]
+
+
+def test_formats_without_columns_have_no_conditions(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[1, 2]]))
+    with pytest.raises(UsageError, match="--where is for text, Parquet and Arrow, not for npy"):
+        opened(tmp_path / "a.npy", tmp_path, where="c1 > 1")
