@@ -22,8 +22,10 @@ from gstream.methods import Methods
 from gstream.options.run_options import RunOptions
 from gstream.options.stopping import StopRequest, interrupts_keep
 from gstream.options.wording import in_python
+from gstream.paging.kept_memory import MEMORY
 from gstream.reading.views import Views
 from gstream.results.column import Column
+from gstream.results.pieces import rest
 from gstream.results.result import Result, count_not_finite
 from pagestore import Store, open_store
 from pagestore.concurrency import LOADING
@@ -100,6 +102,12 @@ class Graph(Methods, Views):
         """
         self._taken.give_back()
         self._closed = True
+
+    @in_turn
+    def release(self) -> None:
+        """Give pages, threads, devices and memory that is kept for the next call back. The graph stays open, and the
+        next call takes what it needs anew. What results hold stays with them."""
+        self._taken.close_engine()
 
     def begin_again(self) -> None:
         """What a forked child does first: it leaves threads and devices to the parent, and waits for no lock."""
@@ -280,6 +288,8 @@ class _Taken:
         engine, self.engine = self.engine, None
         if engine is not None:
             engine.close()
+        MEMORY.release()
+        rest()
 
     def leave_engine(self) -> None:
         """Forget the parent's engine. What it has on GPUs can't be freed in a forked child."""

@@ -48,6 +48,7 @@ from gstream.devices.job import DevicePlan, DeviceStats, Job, Made, Range, Repea
 from gstream.devices.page_kernel import PageKernel
 from gstream.devices.vertices import Vertices
 from gstream.hostcode.generate import BLOCK
+from gstream.paging.kept_memory import FRESH
 from gstream.paging.ownership import Partition
 from gstream.paging.page_source import Batch, nothing
 from gstream.paging.page_table import PageTable
@@ -101,6 +102,14 @@ class Device(ABC):
         touched: it has been written to, for the most part; another thread may write to the rest meanwhile.
         """
         return nothing
+
+    def take(self, count: int, dtype: Any, fill: Any = None) -> np.ndarray:
+        """Host memory for an array of a call, quick to copy to and from; all `fill`, None: holding anything."""
+        return FRESH.take(count, dtype, fill)
+
+    def keeps_all(self, table: PageTable) -> bool:
+        """Whether it has memory of its own, with a slot for every page of a topology, and all keep theirs."""
+        return False
 
     def take_stats(self) -> DeviceStats:
         """What was counted since the last call; the counters start anew."""

@@ -74,7 +74,9 @@ def _make(spec: DeviceSpec, name: str, threads: int, options: RunOptions) -> Dev
     if spec.kind == "cuda":
         from gstream.devices.gpu.device import GpuDevice
 
-        return GpuDevice(f"cuda:{spec.seed}", spec.seed, options.host_threads, options.trace)
+        return GpuDevice(
+            f"cuda:{spec.seed}", spec.seed, options.host_threads, options.trace, keeps=options.host_memory is None
+        )
     if spec.kind == "host":
         return HostDevice(name, threads, options.trace, memory_for(options))
     module, _, factory = os.environ[TEST_DEVICES].partition(":")

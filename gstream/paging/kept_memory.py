@@ -12,23 +12,37 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pagestore.errors import ResourceError
 from pagestore.io import HUGE_BYTES, aligned_empty
 
 LEAST_BYTES = 1 << 16  # of an array whose memory is kept: smaller ones stay in the heap
 KEPT = 8  # pieces of memory of one size that are kept at most: the arrays of a call, and some answers
 
 
-class KeptMemory:
-    """Memory by size. keeps: whether it comes back to a shelf. made: how many pieces were taken from the system."""
+class Piece(NamedTuple):
+    """Memory from the system, and what undoes its pinning."""
 
-    def __init__(self, keeps: bool = True) -> None:
-        self._keeps = keeps
-        self._shelves: dict[int, deque[memoryview]] = {}
-        self._lent: dict[int, tuple[weakref.ref[np.ndarray], memoryview]] = {}
+    memory: memoryview
+    unpin: Callable[[], None]
+
+
+class KeptMemory:
+    """Memory by size. keeps: whether it comes back to a shelf. made: how many pieces were taken from the system.
+
+    pin: pins an array for a GPU, and returns what undoes that; `take`, `release` and `close` call these, within the
+    GPU's context. Memory whose pinning is refused is used as it is.
+    """
+
+    def __init__(self, keeps: bool = True, pin: Callable[[np.ndarray], Callable[[], None]] | None = None) -> None:
+        self._keeps, self._pin = keeps, pin
+        self._shelves: dict[int, deque[Piece]] = {}
+        self._lent: dict[int, tuple[weakref.ref[np.ndarray], Piece]] = {}
+        self._left: deque[Piece] = deque()  # past what is kept: to be unpinned
         self.made = 0
 
     @property
@@ -43,14 +57,15 @@ class KeptMemory:
         if size < LEAST_BYTES or not self._keeps:
             return np.empty(count, dtype) if fill is None else np.full(count, fill, dtype)
         room = -(-size // HUGE_BYTES) * HUGE_BYTES if size > HUGE_BYTES else -(-size // LEAST_BYTES) * LEAST_BYTES
+        self._unpin(self._left)
         try:
-            memory = self._shelves[room].pop()
+            piece = self._shelves[room].pop()
         except (KeyError, IndexError):
-            memory, self.made = _from_system(room), self.made + 1
+            piece, self.made = self._from_system(room), self.made + 1
         # Views of views refer to the first array whose memory is no array's: to this one.
-        root = np.frombuffer(memory, np.uint8)
+        root = np.frombuffer(piece.memory, np.uint8)
         key = id(root)
-        self._lent[key] = weakref.ref(root, lambda _: self._back(key, room)), memory
+        self._lent[key] = weakref.ref(root, lambda _: self._back(key, room)), piece
         array = root[:size].view(dtype)
         if fill is not None:
             array.fill(fill)
@@ -58,21 +73,49 @@ class KeptMemory:
 
     def _back(self, key: int, room: int) -> None:
         """Nobody refers to an array any more."""
-        memory = self._lent.pop(key)[1]
-        shelf = self._shelves.setdefault(room, deque())
+        piece = self._lent.pop(key)[1]
+        shelf = self._shelves.setdefault(room, deque()) if self._keeps else self._left
         if len(shelf) < KEPT:
-            shelf.append(memory)
+            shelf.append(piece)
+        elif self._pin is not None:
+            self._left.append(piece)
+
+    def has(self, array: np.ndarray) -> bool:
+        """Whether the array is one that `take` gave."""
+        return id(array.base) in self._lent
 
     def release(self) -> None:
         """Give back to the system what nobody uses. Memory that is in use comes back later, and is kept again."""
-        self._shelves.clear()
+        for size in list(self._shelves):
+            self._unpin(self._shelves.pop(size, deque()))
+        self._unpin(self._left)
+
+    def close(self) -> None:
+        """Unpin all, and keep nothing from now on. Arrays that are in use stay."""
+        self._keeps = False
+        self.release()
+        for key, (reference, piece) in list(self._lent.items()):
+            piece.unpin()
+            self._lent[key] = reference, Piece(piece.memory, nothing)
+
+    def _unpin(self, pieces: deque[Piece]) -> None:
+        while pieces:
+            pieces.pop().unpin()
+
+    def _from_system(self, size: int) -> Piece:
+        try:
+            array = aligned_empty(size)
+        except OSError as error:
+            raise MemoryError(f"{size} bytes") from error
+        try:
+            unpin = nothing if self._pin is None else self._pin(array)
+        except ResourceError:
+            unpin = nothing
+        return Piece(array.data, unpin)
 
 
-def _from_system(size: int) -> memoryview:
-    try:
-        return aligned_empty(size).data
-    except OSError as error:
-        raise MemoryError(f"{size} bytes") from error
+def nothing() -> None:
+    """Undoes nothing."""
 
 
 MEMORY = KeptMemory()  # of this process

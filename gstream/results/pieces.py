@@ -34,6 +34,14 @@ class _Crew:
         finally:
             self._lock.release()
 
+    def rest(self) -> None:
+        """End the threads, unless they work."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self.end()
+            finally:
+                self._lock.release()
+
     def end(self) -> None:
         workers, self._workers = self._workers, None
         if workers is not None:
@@ -45,6 +53,7 @@ class _Crew:
 
 
 _CREW = _Crew()
+rest = _CREW.rest
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_CREW.begin_again)
 

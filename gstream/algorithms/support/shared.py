@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gstream.hostcode.casts import i64, u32, u64
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
-from gstream.hostcode.jit import helper
+from gstream.hostcode.jit import helper, kernel
 from gstream.hostcode.page_words import claim
 
 BLOCK = 1 << 14  # vertices that one claim takes, a multiple of 64
@@ -23,6 +23,16 @@ def blocks(counter, count, size=BLOCK):
         if first >= u64(count):
             return
         yield first, min(first + u64(size), u64(count))
+
+
+@kernel
+def count_unlike(words, word, counter):
+    """How many of the words (u4 or u8[V]) are another one."""
+    found = u64(0)
+    for begin, end in blocks(counter, len(words)):
+        for v in range(begin, end):
+            found += u64(words[v] != word)
+    return found
 
 
 @helper

@@ -13,6 +13,7 @@ import numpy as np
 from gstream.algorithms.declaration import EITHER_WAY, PREDECESSORS, RADIUS, SOURCE, TARGETS, WHOLE, Algorithm, Option
 from gstream.algorithms.support.arguments import source_ids, unreached
 from gstream.algorithms.support.session import Session
+from gstream.algorithms.support.shared import count_unlike
 from gstream.algorithms.traversal.bothways import near_both
 from gstream.algorithms.traversal.predecessors import find_predecessors, predecessor_bytes
 from gstream.algorithms.traversal.targets import Targets
@@ -22,6 +23,7 @@ from gstream.results.result import LDBC_NO_HOPS
 from pagestore.errors import UsageError
 
 AT_ONCE = 1 << 16  # distances that stay in a core's cache
+MANY = 1 << 22  # distances that all cores count: of fewer, one counts in 1 ms, without compiled code
 
 ALGORITHMS = (
     Algorithm(
@@ -37,7 +39,7 @@ ALGORITHMS = (
         plan="program_of_bfs", proof=".distance_proofs:certify_bfs", proof_bytes=16, certificate="exact",
         kept="4: distances",
         holds="8, heads 16, predecessors 4",
-        program="gstream.programs.bfs:BFS", units=(".nearest:nearest_by_hops",),
+        program="gstream.programs.bfs:BFS", units=(".nearest:open_words nearest_by_hops",),
         proof_units=(".distance_proofs:check_hops",),
     ),
     Algorithm(
@@ -72,10 +74,13 @@ def run_bfs(
     limit = aim.cut(outcome.value, none=None, limit=depth_limit, most=depth)
     columns = [distance_column(outcome.value, LDBC_NO_HOPS)]
     if predecessors:
-        columns.append(predecessor_column(session, find_predecessors(session, outcome.value, sources, weighted=False)))
+        above, reached = find_predecessors(session, outcome.value, sources, weighted=False)
+        columns.append(predecessor_column(session, above))
+    else:
+        reached = count_reached(session, outcome.value)
     found = session.finish(outcome.supersteps, outcome.converged or outcome.supersteps == depth)
     found |= {} if targets is None or limit is None else {"limit": int(limit)}
-    return columns, found | {"reached": count_reached(outcome.value)}
+    return columns, found | {"reached": reached}
 
 
 def program_of_bfs(
@@ -99,7 +104,7 @@ def run_khop(session: Session, source: Any, radius: int = 1, undirected: bool = 
         return run_bfs(session, source, radius, predecessors=False)
     distance, rounds = near_both(session, session.store.lookup(ids), radius)
     found = session.finish(rounds, True)
-    return [distance_column(distance, LDBC_NO_HOPS)], found | {"reached": count_reached(distance)}
+    return [distance_column(distance, LDBC_NO_HOPS)], found | {"reached": count_reached(session, distance)}
 
 
 def check_radius(radius: int) -> None:
@@ -126,8 +131,11 @@ def predecessor_column(session: Session, predecessor: np.ndarray) -> Column:
     return Column("predecessor", predecessor, session.none, holds="store")
 
 
-def count_reached(distance: np.ndarray) -> int:
+def count_reached(session: Session, distance: np.ndarray) -> int:
     """Vertices with a path from a source."""
     none = unreached(distance.dtype)
+    if len(distance) >= MANY:
+        words = distance.view(f"u{distance.itemsize}")
+        return session.each(count_unlike, words, np.array([none]).view(words.dtype)[0], items=len(words))
     parts = (distance[first : first + AT_ONCE] for first in range(0, len(distance), AT_ONCE))
     return sum(int(np.count_nonzero(part != none)) for part in parts)

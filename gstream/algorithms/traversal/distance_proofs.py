@@ -90,7 +90,7 @@ def certify_bfs(session: Session, columns: list[Column], options: dict[str, Any]
 def certify_khop(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove distances up to the radius; returns what was proven. Raises CertificateError."""
     if options.get("undirected", False) and session.meta.directed:
-        check_said(found, reached=count_reached(columns[0].values))
+        check_said(found, reached=count_reached(session, columns[0].values))
         sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
         return _certify_both(session, columns[0].values, sources, options.get("radius", 1))
     own = {"source": options.get("source"), "depth_limit": options.get("radius", 1)}
@@ -132,7 +132,7 @@ def _certify_distances(
         predecessor = columns[1].values
         session.reserve(distance, predecessor)
     else:
-        predecessor = find_predecessors(session, distance, sources, weighted)  # which holds both
+        predecessor, _ = find_predecessors(session, distance, sources, weighted)  # which holds both
     _check_ends(session, distance, none, predecessor, sources, limit)
     name, pull = session.gathers()
     proven = bitmap(len(distance))
@@ -145,7 +145,7 @@ def _certify_distances(
     cyclic = int(find_cycle(predecessor, distance, np.zeros(len(distance), np.uint8)))
     if cyclic < len(distance):
         raise refuse(f"the predecessors of vertex {session.user_ids([cyclic])[0]} go in a circle")
-    check_said(found, reached=count_reached(distance))
+    check_said(found, reached=count_reached(session, distance))
     paths = " and every predecessor on a shortest path" if len(columns) > 1 else ""
     if distance.dtype.kind != "f":
         return {"holds": True, "proves": f"every distance is least{paths}"}

@@ -28,7 +28,7 @@ def why_wider(session: Session, distance: np.ndarray, sources: np.ndarray, prede
     if may_overflow(session, distance):
         return f"float32 sums would pass {FLOAT_MAX:.2g}"
     if predecessor is None and not are_short(session, distance):
-        predecessor = find_predecessors(session, distance, sources, weighted=True)
+        predecessor = find_predecessors(session, distance, sources, weighted=True)[0]
     if predecessor is not None and is_deep(session, predecessor):
         return f"paths have more than {DEEP} edges, over which float32 sums drift"
     return ""

@@ -17,7 +17,9 @@ from gstream.hostcode.casts import u64
 from gstream.hostcode.claims import is_stopped
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
-from gstream.records import record_kernel
+from gstream.records import item_kernel, record_kernel
+
+WORDS = 32  # of a bitmap that are an item: one for each lane
 
 
 @helper
@@ -54,6 +56,20 @@ def open_vertices(distance, none, is_source, bits, counter):
                     word |= u64(1) << (v & u64(63))
             bits[index] = word & ~is_source[index]
     return u64(0)
+
+
+@item_kernel(predecessor="own", open_bits="own")
+def open_words(item, distance, predecessor, is_source, open_bits):
+    """`open_vertices` where a GPU has the arrays, and no vertex has a predecessor yet. An item is WORDS words of
+    bits."""
+    begin, end = item.share(WORDS, len(open_bits))
+    for index in range(begin, end):
+        word, first = u64(0), index << u64(6)
+        for v in range(first, min(first + u64(64), u64(len(distance)))):
+            predecessor[v] = ~predecessor.dtype.type(0)
+            if distance[v] != ~distance.dtype.type(0):
+                word |= u64(1) << (v & u64(63))
+        open_bits[index] = word & ~is_source[index]
 
 
 @kernel

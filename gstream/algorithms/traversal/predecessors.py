@@ -17,30 +17,38 @@ import numpy as np
 
 from gstream.algorithms.support import lists
 from gstream.algorithms.support.arguments import unreached
+from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import FAR
 from gstream.algorithms.traversal import nearest
-from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, set_bits
+from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits, set_bits
+from gstream.records import bytes_of
 
 HOPS = np.dtype(np.uint32)
 
 
-def find_predecessors(session: Session, distance: np.ndarray, sources: np.ndarray, weighted: bool) -> np.ndarray:
-    """id[V] in store order, `session.none` for sources and vertices that are not reached.
+def find_predecessors(
+    session: Session, distance: np.ndarray, sources: np.ndarray, weighted: bool
+) -> tuple[np.ndarray, int]:
+    """(id[V] in store order, `session.none` for sources and vertices that are not reached; vertices that are).
 
     distance: u4[V] (BFS) or the distances of SSSP; sources: uint64[k] store IDs.
     """
-    vertices = len(distance)
-    predecessor = session.engine.memory.take(vertices, session.id_dtype, session.none)
+    vertices, device = len(distance), session.engine.devices[0]
+    predecessor = device.take(vertices, session.id_dtype)
     is_source, open_bits = bitmap(vertices), bitmap(vertices)
     session.reserve(distance, predecessor, is_source, open_bits)
     set_bits(is_source, np.asarray(sources, np.uint64))
+    if not weighted and _on_gpu(session, distance, predecessor, is_source, open_bits):
+        return predecessor, int(count_bits(open_bits) + count_bits(is_source))
+    predecessor.fill(session.none)
     session.each(nearest.open_vertices, distance, unreached(distance.dtype), is_source, open_bits)
+    reached = int(count_bits(open_bits) + count_bits(is_source))
     if weighted:
         _by_weight(session, distance, predecessor, open_bits)
     else:
         _by_hops(session, distance, predecessor, open_bits)
-    return predecessor
+    return predecessor, reached
 
 
 def predecessor_bytes(session: Session, distance: np.dtype, weighted: bool) -> int:
@@ -54,6 +62,27 @@ def held_bytes(session: Session, distance: np.dtype, weighted: bool = True, look
     both = vertices * (np.dtype(distance).itemsize + session.id_dtype.itemsize)
     beside = vertices * (HOPS.itemsize if weighted else 0) + 2 * bitmap_bytes(vertices)
     return both + (beside if looked_for else 0)
+
+
+def _on_gpu(
+    session: Session, distance: np.ndarray, predecessor: np.ndarray, is_source: np.ndarray, open_bits: np.ndarray
+) -> bool:
+    """Breadth-first search on one GPU that keeps all pages: it looks through them, in two launches. Whether it did.
+
+    open_bits are then all reached vertices that are no source.
+    """
+    (name, pull), arrays = session.gathers(), (distance, predecessor, is_source, open_bits)
+    device, table, room = session.engine.devices[0], session.engine.graph.tables[name], session.engine.device_memory
+    if len(session.engine.devices) > 1 or not device.keeps_all(table):
+        return False
+    if room is not None and device.memory_bytes + bytes_of(arrays) > room:  # pages would have to go
+        return False
+    with Resident(session, *arrays) as resident:
+        if resident.on_gpu:
+            resident.each(nearest.open_words, -(-len(open_bits) // nearest.WORDS), *arrays)
+            resident.sweep(name, nearest.nearest_by_hops, (distance, predecessor, open_bits, pull))
+            return True
+    return False
 
 
 def _by_hops(session: Session, distance: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray) -> None:

@@ -83,13 +83,13 @@ def run_sssp(
     program = program_of_sssp(session, ids, float64, predecessors)
     outcome = session.run(program)
     supersteps, distance, note = outcome.supersteps, outcome.value, ""
-    above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
+    above = find_predecessors(session, distance, sources, weighted=True)[0] if predecessors else None
     if type(program) is SSSP and (why := float_sums.why_wider(session, distance, sources, above)):
         note = f"distances are summed in float64, as --float64 does: {why}"
         session.begin_again()
         outcome = session.run(SSSP64(source=ids), kept=False)
         supersteps, distance = supersteps + outcome.supersteps, outcome.value
-        above = find_predecessors(session, distance, sources, weighted=True) if predecessors else None
+        above = find_predecessors(session, distance, sources, weighted=True)[0] if predecessors else None
     others = () if above is None else (above,)
     limit = aim.cut(distance, *others, none=session.none, limit=limit_of(distance.dtype, cutoff))
     # Tables hold float64 for whole-number sums: exact up to 2^53, and "not reached" is inf in every .npy.
@@ -99,7 +99,7 @@ def run_sssp(
         columns.append(predecessor_column(session, above))
     found = session.finish(supersteps, outcome.converged, note or _digits_lost(distance))
     found |= {} if targets is None or limit is None else {"limit": limit.item()}
-    return columns, found | {"reached": count_reached(distance)}
+    return columns, found | {"reached": count_reached(session, distance)}
 
 
 def _digits_lost(distance: np.ndarray) -> str:

@@ -27,6 +27,7 @@ from gstream.devices.gpu.vertex_state import GpuState
 from gstream.devices.host.device import HostDevice
 from gstream.devices.job import DevicePlan, Job, Made, Repeat, Rules, Step
 from gstream.devices.page_kernel import PageKernel
+from gstream.paging.kept_memory import KeptMemory
 from gstream.paging.page_source import Batch, nothing
 from gstream.paging.page_table import PageTable
 from gstream.telemetry.trace import Trace
@@ -43,9 +44,12 @@ class GpuDevice(Device):
     exchange = PeerExchange
     pins = True
 
-    def __init__(self, name: str, index: int, threads: int, trace: Trace | None = None) -> None:
+    def __init__(self, name: str, index: int, threads: int, trace: Trace | None = None, keeps: bool = False) -> None:
+        """keeps: host memory of answers stays pinned, for the next ones."""
         super().__init__(name)
         self.gpu = Gpu(index)
+        if keeps:
+            self.gpu.answers = KeptMemory(pin=self.gpu.pin)
         self._state: GpuState | None = None
         self.merges: Stopwatch  # of the job's reduce and gather
         self._threads = threads
@@ -101,6 +105,16 @@ class GpuDevice(Device):
                     "on it (nvidia-smi names them), close other graphs that use it, or name another GPU with --devices."
                 )
         return self._capacity
+
+    def take(self, count: int, dtype: Any, fill: Any = None) -> np.ndarray:
+        if self.gpu.answers is None:
+            return super().take(count, dtype, fill)
+        with self.gpu:
+            return self.gpu.answers.take(count, dtype, fill)
+
+    def keeps_all(self, table: PageTable) -> bool:
+        pool = self.kept_pool
+        return pool is not None and pool.ring.stays(table) and pool.ring.caches[table.name].slots == table.pages
 
     def cached(self, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> dict[str, np.ndarray]:
         if self.kept_pool is None or not self.kept_pool.serves(plan, tables, weights):
@@ -210,10 +224,14 @@ class GpuDevice(Device):
         if self.kept_pool is not None:
             self.kept_pool.free()
         self.kept_pool = None
+        if self.gpu.answers is not None:
+            self.gpu.answers.release()
 
     def close(self) -> None:
         self.detach()
         self.release()
+        if self.gpu.answers is not None and not self._lost:
+            self._in_the_end(self.gpu.answers.close)
         if self._sweeper is not None:
             self._sweeper.close()
         self._in_the_end(self._end_trace)

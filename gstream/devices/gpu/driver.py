@@ -20,6 +20,7 @@ import numpy as np
 from gstream.devices.gpu.peer_wait import PeerWait, suspects
 from gstream.devices.gpu.prestart import CONNECTIONS, cuda_version
 from gstream.devices.job import DeviceMemoryError
+from gstream.paging.kept_memory import KeptMemory
 from gstream.telemetry.trace import NO_SPAN
 from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
 from pagestore.io import aligned_empty, touch
@@ -161,6 +162,7 @@ class Gpu:
         self.reads_host = self._uses_host_addresses()
         self._peers: dict[int, bool] = {index: True}  # GPU -> whether it can be reached
         self.peer_wait = PeerWait()
+        self.answers: KeptMemory | None = None  # pinned host memory of arrays that come back
 
     def __enter__(self) -> Gpu:
         try:
@@ -247,8 +249,11 @@ class Gpu:
         """A host array of `count` elements from `address`, after what is queued on `stream`.
 
         A large one is pinned for the copy, where that is allowed: a driver's way through its own buffers, into memory
-        that is given page by page, takes several times as long.
+        that is given page by page, takes several times as long. `answers` keeps pinned memory: pinning takes longer
+        than the copy.
         """
+        if self.answers is not None:
+            return self.read(address, self.answers.take(count, dtype), stream)
         out = aligned_empty(count * np.dtype(dtype).itemsize).view(dtype)
         if out.nbytes < PINNED_TO_FETCH:
             return self.read(address, out, stream)

@@ -50,8 +50,7 @@ class GpuArrays(Copies):
 
     def may_hold(self, table: PageTable) -> bool:
         """Whether there is a slot for every page of a topology, and all keep theirs."""
-        pool = self.device.kept_pool
-        return pool is not None and pool.ring.stays(table) and pool.ring.caches[table.name].slots == table.pages
+        return self.device.keeps_all(table)
 
     def note_written(self, kernel: RecordKernel, arguments: Sequence[Any]) -> list[np.ndarray]:
         """A kernel changes copies: the arrays that they are of."""
@@ -151,6 +150,8 @@ class GpuArrays(Copies):
         """Pin a large array that has the system's pages for itself, which is read round by round then; once."""
         if array.nbytes < PINNED_TO_FETCH or array.ctypes.data % PAGESIZE or id(array) in self._pins:
             return
+        if self.gpu.answers is not None and self.gpu.answers.has(array):
+            return
         try:
             self._pins[id(array)] = self.gpu.pin(array)
         except ResourceError:
@@ -177,7 +178,7 @@ class GpuArrays(Copies):
                 self._over()
 
     def bring_back(self) -> None:
-        """Bring all host arrays up to date. Raises as `write_back`."""
+        """Bring all host arrays up to date that kernels wrote to. Raises as `write_back`."""
         self.wait()
         with self.gpu:
             self.write_back(self._written.values())

@@ -146,6 +146,9 @@ class MemoryDevice(Device):
     def memory_bytes(self) -> int:
         return self._state.memory_bytes if self._state else 0
 
+    def take(self, count: int, dtype: Any, fill: Any = None) -> np.ndarray:
+        return self._memory.take(count, dtype, fill)
+
     def attach(self, job: Job) -> None:
         self._state = VertexState(job, self._launch, self._copies, self._memory)
 
