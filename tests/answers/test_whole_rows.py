@@ -73,6 +73,63 @@ def test_a_column_in_order_is_not_copied(tmp_path, monkeypatch):
         assert np.array_equal(table["pagerank"].to_numpy(), rank["pagerank"])
 
 
+def test_a_stream_of_a_column_in_order_does_not_copy_it(tmp_path):
+    with graph_of(tmp_path, "dense", "natural") as graph:
+        rank = graph.pagerank()
+        table = pa.RecordBatchReader.from_stream(rank).read_all()
+        assert table["pagerank"].chunk(0).buffers()[1].address == rank._columns[0].values.ctypes.data
+
+
+@pytest.mark.parametrize("best", ["largest", "least"])
+@pytest.mark.parametrize("order", ["natural", "degree"])
+def test_the_best_rows_of_pieces_are_those_of_all(tmp_path, monkeypatch, order, best):
+    with graph_of(tmp_path, "dense", order) as graph:
+        for column in columns_of(graph.store):
+            if column.vertices or column.values.dtype == np.bool_:
+                continue
+            rows = Result(graph.store, [column], {}, best).to_numpy()
+            values = rows[column.name]
+            there = np.ones(len(rows), bool) if column.missing is None else ~_none(graph, column)
+            order_of = np.lexsort((rows["vertex"], values if best == "least" else -values.astype(float)))
+            expected = [int(rows["vertex"][row]) for row in order_of if there[row]][:9]
+            with monkeypatch.context() as patch:
+                patch.setattr(results, "PIECE_ROWS", 8)
+                patch.setattr(pieces, "PIECE_ROWS", 8)
+                found = Result(graph.store, [column], {}, best, threads=3).top(9)
+            assert [row["vertex"] for row in found] == expected, column.name
+
+
+def _none(graph, column):
+    """bool[V] in the order of rows: which have no value."""
+    count = graph.store.meta.vertices
+    return column.absent(column.values[graph.store.store_ids(0, count).astype(np.intp)])
+
+
+def test_all_cores_count_as_one_does(tmp_path, monkeypatch):
+    with graph_of(tmp_path, "dense", "degree") as graph:
+        for own in ({"predecessors": False}, {"predecessors": True}):
+            found = graph.bfs(0, **own)
+            reached = found.summary["reached"]
+            assert reached == len(found) - found.to_arrow()["distance"].null_count
+            with monkeypatch.context() as patch:
+                patch.setattr("gstream.algorithms.traversal.bfs.MANY", 1)
+                assert graph.bfs(0, **own).summary["reached"] == reached
+
+
+def test_release_gives_back_what_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr("gstream.paging.kept_memory.LEAST_BYTES", 1)
+    with graph_of(tmp_path, "dense", "degree") as graph:
+        held = graph.bfs(0)
+        graph.bfs(1)
+        rows = held.to_numpy()
+        assert MEMORY.free_bytes > 0
+        graph.release()
+        assert MEMORY.free_bytes == 0
+        again = graph.bfs(0)  # the graph is open
+        assert again.to_numpy().tobytes() == rows.tobytes() == held.to_numpy().tobytes()
+    assert MEMORY.free_bytes == 0
+
+
 def test_memory_that_somebody_refers_to_is_not_used_again():
     memory = KeptMemory()
     count = LEAST_BYTES // 8
