@@ -1,6 +1,6 @@
 # gstream's commands for a checkout; each sets up what it needs in .venv, once. Only python3 (3.11 or newer) is assumed.
 # bench-gpu alone installs nothing, as machines with GPUs often have no network: it takes $(PYTHON) as it is.
-#   make demo    convert the graph that ships with the project, run BFS and PageRank on it
+#   make demo    compile what first runs need, convert the graph that ships with the project, run BFS and PageRank on it
 #   make test    the CPU tests, in minutes: every test area, with fewer cases than
 #   make test-all    all of them; make test-rest: what that has beyond make test
 #   make lint, make types    ruff and mypy
@@ -48,6 +48,7 @@ $(VENV)/.installed-%: pyproject.toml | $(VENV)/.python
 
 demo: $(VENV)/.installed
 	@mkdir -p $(DEMO)
+	$(BIN)/gstream warm
 	$(BIN)/gstream convert gstream/data/debian.txt.gz $(DEMO)/debian.gs --string-ids --force
 	$(BIN)/gstream run pagerank $(DEMO)/debian.gs
 	$(BIN)/gstream run bfs $(DEMO)/debian.gs --source gnome

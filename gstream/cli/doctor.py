@@ -14,9 +14,10 @@ import typer
 
 from gstream.cli.gpus import gpu_lines, gpus, query
 from gstream.cli.terminal import print_json, print_pairs
+from gstream.cli.warm import kernel_cache
 from pagestore.cores import usable_cores
 from pagestore.errors import UsageError
-from pagestore.sizes import show_bytes
+from pagestore.sizes import show_bytes, show_things
 
 LIBRARIES = ("numpy", "numba", "h5py", "isal", "zstandard", "pandas", "pyarrow", "typer")
 PROBE_BYTES = 256 << 20
@@ -48,6 +49,7 @@ def doctor(
         "disk": disk_rate(disk),
         "libraries": {name: version(name) for name in LIBRARIES},
         "compiler": compiler(),
+        "kernel_cache": kernel_cache(),
         **gpus(pycuda is not None),
         "nvcc": nvcc(),
         "cpp": toolkit.cpp_path(),
@@ -110,7 +112,7 @@ def version(name: str) -> str | None:
 
 
 def compiler() -> dict[str, Any]:
-    """Whether Numba compiles here, for which processor, and where it keeps compiled programs."""
+    """Whether Numba compiles here, and for which processor."""
     try:
         import llvmlite.binding
         import numba
@@ -123,8 +125,14 @@ def compiler() -> dict[str, Any]:
         "works": bool(works),
         "processor": llvmlite.binding.get_host_cpu_name(),
         "seconds": time.perf_counter() - began,
-        "cache": os.environ.get("NUMBA_CACHE_DIR", "beside the compiled files"),
     }
+
+
+def cache_line(found: dict[str, Any]) -> str:
+    """Where compiled code is kept, and how much of it there is."""
+    places = f"programs in {found['programs']}, gstream's own in {found['kernels'] or 'no folder'}"
+    refused = "".join(f"; not used: {why}" for why in found["refused"])
+    return f"kernel cache of {show_bytes(found['bytes'])} in {show_things(found['files'], 'file')}: {places}{refused}"
 
 
 def nvcc() -> str | None:
@@ -182,7 +190,12 @@ def lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         ("disk", f"{disk['folder']}: {show_bytes(disk['free'])} free of {show_bytes(disk['total'])}, {rate}"),
         ("libraries", ", ".join(f"{name} {known or 'MISSING'}" for name, known in found["libraries"].items())),
-        ("compiler", f"numba for {compiles['processor']}" if compiles["works"] else "numba does not work"),
+        (
+            "compiler",
+            f"numba for {compiles['processor']}; {cache_line(found['kernel_cache'])}"
+            if compiles["works"]
+            else "numba does not work",
+        ),
         *gpu_lines(found),
         ("nvcc", found["nvcc"] or "none"),
         ("pycuda", found["pycuda"] or "none"),

@@ -1,4 +1,5 @@
-"""`gstream run ALGORITHM STORE`: BFS, PageRank, SSSP, components, or a program of the user's own."""
+"""`gstream run ALGORITHM STORE`: BFS, PageRank, SSSP, components, or a program of the user's own. STORE may be an edge
+list: gstream.cli.edge_files."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from gstream.algorithms.execute import check_checkpoint
 from gstream.algorithms.plans import plan_before
 from gstream.algorithms.registry import ALGORITHMS, find_algorithm
 from gstream.cli.compiling import LEAST_SECONDS, compile_time
+from gstream.cli.edge_files import as_store
 from gstream.cli.failures import stops_when_kept
 from gstream.cli.quick import skip_blas_for
 from gstream.cli.recording import recorder_of, write_records
@@ -96,8 +98,18 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
     link.tell("checked")
 
     skip_blas_for(algorithm)
+    with as_store(store, given["threads"]) as store:
+        compute(given, task, link, store, known, options)
+
+
+def compute(
+    given: dict[str, Any], task: Task, link: Link, store: Path, known: Algorithm | None, options: dict[str, Any]
+) -> None:
+    """Run on the store, and show or write the answer. options: of the engine."""
     import gstream
 
+    algorithm, output = given["algorithm"], given["output"]
+    own, parameters = own_options(given), parse_parameters(given["param"] or [])
     keeps = given["checkpoint"] is not None
     with ProgressBar() as bar, stops_when_kept(keeps, lambda: link.tell("stepped")) as stop:
         lines = StepLine(bar, link)

@@ -42,6 +42,7 @@ TYPES: dict[Any, Any] = {
     SYNC_OR_ASYNC: str,
 }  # else the path of a file
 PLOTTED = ", ".join(algorithm.name for algorithm in ALGORITHMS.values() if algorithm.plotted)
+STORE_HELP = "A store. run takes an edge list, too, and converts it once into the cache."
 Declared = dict[str, tuple[Any, Any]]  # option -> (type, what typer makes it of)
 
 
@@ -163,7 +164,7 @@ def takes_run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`command(**given)` with a signature that typer reads: the driver's options, and those of all known algorithms."""
     declared: Declared = {
         "algorithm": (str, typer.Argument(..., metavar="ALGORITHM", help=algorithm_help())),
-        "store": (Path, typer.Argument(..., metavar="STORE", readable=False)),
+        "store": (Path, typer.Argument(..., metavar="STORE", readable=False, help=STORE_HELP)),
     }
     own = options_of(ALGORITHMS.values()) | PROGRAMS_OWN
     for heading, group in ((OWN, own), *DRIVERS.items()):

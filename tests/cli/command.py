@@ -66,8 +66,8 @@ def start(*arguments: object, cwd: Path) -> subprocess.Popen[str]:
     )
 
 
-def run(*arguments: object, cwd: Path, stdin: str | None = None) -> Done:
+def run(*arguments: object, cwd: Path, stdin: str | None = None, timeout: float = 120) -> Done:
     """Run a process to its end."""
     process = start(*arguments, cwd=cwd)
-    out, err = process.communicate(stdin, timeout=120)
+    out, err = process.communicate(stdin, timeout=timeout)
     return Done(process.returncode, out, err)
