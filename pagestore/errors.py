@@ -100,6 +100,16 @@ def plain(value: object) -> str:
     return text if text.isprintable() else repr(text)
 
 
+def visible(text: str, kept: str = "") -> str:
+    """`text` with characters that a terminal obeys, or that turn its direction, in Python's notation; not those `kept`.
+
+    Names of files and vertices are other people's text: an escape sequence in one must not reach a terminal.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c in kept or c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def cut(text: str, most: int) -> str:
     """About `most` characters of `text`: its beginning, the length of all of it, and its end."""
     if len(text) <= most:

@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 from gstream.options.stopping import RunStopped, StopRequest
-from pagestore.errors import GstreamError, interruption
+from pagestore.errors import GstreamError, interruption, visible
 from pagestore.faults import FAILING, library_error, no_space, number_of, reason_of, shortage
 
 EXIT_INTERNAL, EXIT_USAGE, EXIT_INPUT, EXIT_RESOURCE = 1, 2, 4, 5
@@ -175,7 +175,7 @@ def report(error: BaseException) -> int:
         code, line = EXIT_RESOURCE, NO_SPACE
     line = line if line.endswith((".", "?", "!")) else f"{line}."
     show_traceback(error)
-    print(line, file=sys.stderr, flush=True)
+    print(visible(line, "\n"), file=sys.stderr, flush=True)
     return code
 
 

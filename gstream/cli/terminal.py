@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from gstream.telemetry.plain_values import plain_values
-from pagestore.errors import plain
+from pagestore.errors import plain, visible
 from pagestore.sizes import show_bytes, show_count, show_seconds
 
+LINE_FEED = "\n"  # which values of several lines have
 PLAIN_SECONDS = 30.0  # between progress lines where standard error is no terminal
 REDRAW_SECONDS = 0.1
 LARGEST_WHOLE = 1e15  # of floats that stand for whole numbers, and are shown as such
@@ -22,7 +23,7 @@ LARGEST_WHOLE = 1e15  # of floats that stand for whole numbers, and are shown as
 
 def note(text: str) -> None:
     """One line on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    print(visible(text), file=sys.stderr, flush=True)
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -50,7 +51,7 @@ def print_pairs(pairs: Iterable[tuple[str, str]], file: Any = None) -> None:
     listed = list(pairs)
     width = max((len(name) for name, _ in listed), default=0)
     for name, value in listed:
-        print(f"{name.ljust(width)}  {value}", file=file or sys.stdout)
+        print(f"{name.ljust(width)}  {visible(value, LINE_FEED)}", file=file or sys.stdout)
 
 
 def _cell(value: Any) -> str:

@@ -25,7 +25,7 @@ from gstream.options.written import refuse_existing
 from gstream.telemetry.progress import ShowWork
 from pagestore.convert.options import ConvertOptions, ProgressHook
 from pagestore.convert.pipeline import convert
-from pagestore.errors import InputError, UsageError
+from pagestore.errors import InputError, UsageError, visible
 from pagestore.inmemory import MOST_EDGES, convert_in_memory
 from pagestore.inputs.base import NumberedSource
 from pagestore.memory import ArraySource
@@ -110,7 +110,7 @@ def warn(line: str) -> None:
     ours = ("gstream", "contextlib")
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours:
         frame, level = frame.f_back, level + 1
-    warnings.warn(line, stacklevel=level)
+    warnings.warn(visible(line), stacklevel=level)
 
 
 def in_memory(source: Any) -> NumberedSource | None:

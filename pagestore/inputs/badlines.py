@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from pagestore.convert.storage import disk_errors
-from pagestore.errors import InputError
+from pagestore.errors import InputError, visible
 from pagestore.inputs.base import SKIPPED_TEXT_BYTES, SkippedLines
 
 FIRST_MESSAGES = 10
@@ -28,8 +28,7 @@ def shown(text: bytes | str, limit: int = 40) -> str:
     """`text` on one line, control characters escaped, cut at `limit` characters."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    text = visible(text)
     return text if len(text) <= limit else text[:limit] + "..."
 
 

@@ -111,6 +111,8 @@ class Spooled(os.PathLike):
 
     def __init__(self, stream: ByteStream, folder: Path, number: int) -> None:
         self.name = stream.name
+        if stream.device:
+            raise InputError(f"{self.name}: is a device, which may have no end; the format needs a file. Name one.")
         self._path = folder / f"pipe-{number}"
         with disk_errors(self._path), open(self._path, "xb") as file:
             while part := stream.read(COPY_BYTES):

@@ -28,6 +28,7 @@ STDIN = "-"
 READ_BYTES = 1 << 18
 ZSTD_SLICE = 1 << 13  # input a call: a run-length frame grows at most 2^15-fold, so one call yields <= 256 MiB
 ZSTD_WINDOW = 1 << 31  # accepts `zstd --long=31`
+XZ_MEMORY = 1 << 30  # what a header may ask for: `xz -9` takes 65 MiB
 MAGIC_BYTES = max(map(len, MAGIC))
 
 
@@ -86,7 +87,7 @@ def _decoder(kind: str) -> Any:
         return _GzipDecoder()
     if kind == "zstd":
         return _ZstdDecoder()
-    return bz2.BZ2Decompressor() if kind == "bzip2" else lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    return bz2.BZ2Decompressor() if kind == "bzip2" else lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY)
 
 
 def check_file(path: str | Path, may_be_empty: bool = False) -> os.stat_result:
@@ -111,6 +112,7 @@ class ByteStream:
 
     name: as the user wrote it, "stdin" for a pipe.  compression: None or gzip, zstd, bzip2, xz.
     total_bytes: size of the file as stored, None for a pipe.  replayable: False for stdin and pipes.
+    device: is neither stdin nor a pipe: it may have no end.
     reached: stored bytes of the lines that were parsed and handed on: set by the parser, since reading is ahead.
     Raises InputError for whatever can't be read in full.
     """
@@ -118,12 +120,13 @@ class ByteStream:
     def __init__(self, path: str | Path, may_be_empty: bool = False) -> None:
         self.name = "stdin" if str(path) == STDIN else str(path)
         self.total_bytes: int | None = None
-        self.replayable = False
+        self.replayable = self.device = False
         if str(path) == STDIN:
             self._file = sys.stdin.fileno()
             self._owned = False
         else:
             info = check_file(path, may_be_empty)
+            self.device = not (stat.S_ISFIFO(info.st_mode) or stat.S_ISSOCK(info.st_mode))
             if stat.S_ISREG(info.st_mode):
                 self.total_bytes, self.replayable = info.st_size, True
             try:
