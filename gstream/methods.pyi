@@ -54,7 +54,7 @@ class Methods(ABC):
 
     def sssp(
         self, source: Any = None, predecessors: bool = True, float64: bool = False, cutoff: float | None = None,
-        targets: Any = None, certify: bool = False, **options: Any,
+        targets: Any = None, execution: str = 'sync', certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Shortest paths by edge weight from a source. Columns: vertex, distance, predecessor.
 
@@ -67,6 +67,7 @@ class Methods(ABC):
         - float64: values in double precision.
         - cutoff: vertices farther away count as not reached.
         - targets: user IDs, or a file with vertices, one a line: end where the farthest of them is reached.
+        - execution: async: new values are visible at once; fewer sweeps from disk.
         - certify: prove the answer (exact; of float weights a bound of the error).
         """
 
@@ -100,10 +101,11 @@ class Methods(ABC):
         Definition: most edges of a path that leads to a vertex; weighted, too: greatest weight of one, at least 0.
         """
 
-    def widest(self, source: Any = None, certify: bool = False, **options: Any) -> Result:
+    def widest(self, source: Any = None, execution: str = "sync", certify: bool = False, **options: Any) -> Result:
         """Widest paths: greatest least weight from a source. Columns: vertex, width.
 
         - source: a user ID or several; start here.
+        - execution: async: new values are visible at once; fewer sweeps from disk.
         - certify: prove the answer (exact).
 
         Definition: the greatest least weight of a path from a source, infinite at a source.
@@ -307,11 +309,12 @@ class Methods(ABC):
         - certify: prove the answer (by its definition).
         """
 
-    def hcc(self, certify: bool = False, **options: Any) -> Result:
+    def hcc(self, execution: str = "sync", certify: bool = False, **options: Any) -> Result:
         """Components by label propagation, for comparison with wcc. Columns: vertex, component.
 
         wcc is faster.
 
+        - execution: async: new values are visible at once; fewer sweeps from disk.
         - certify: prove the answer (exact).
         """
 

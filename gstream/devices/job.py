@@ -99,7 +99,7 @@ class Step:
 
     A notify sets the next bits of the neighbours of active vertices, a pull that is `told` sums the lists of those
     vertices alone. keep: what vertices got stays for the next superstep; everybody: `apply` sees all vertices, not only
-    those that may come to something else.
+    those that may come to something else. rounds: pushes of what changed in a batch, while it is in memory, at most.
     """
 
     direction: str
@@ -110,6 +110,7 @@ class Step:
     told: bool = False
     keep: bool = False
     everybody: bool = True
+    rounds: int = 0
 
 
 @dataclass

@@ -201,8 +201,9 @@ class Engine:
         """
         began = time.perf_counter()
         limit = self.options.max_supersteps if max_supersteps is None else max_supersteps
-        code = self.compile(program, limited=limit is not None or watch is not None)
         asked = asked or Asked(type(program).__name__)
+        limited = (limit is not None or watch is not None) and not asked.rounds
+        code = self.compile(program, limited=limited)
         with make_keeper(self.options, self.store.meta, code, limit, asked, self.keeper) as keeper:
             while True:
                 plan = self.plan(program, code)

@@ -10,6 +10,7 @@ from gstream.engine.early_pull import EarlyPull
 from gstream.engine.lent_frontier import LentFrontier
 from gstream.engine.notify_pull import NotifyPull
 from gstream.engine.program_state import State
+from gstream.engine.rounds import Rounds
 from gstream.engine.run_state import FastPath
 from gstream.engine.settled_sums import SettledSums
 from gstream.engine.small_frontier import SmallFrontier
@@ -18,7 +19,7 @@ from gstream.hostcode.generate import BLOCK
 
 # First those that make many supersteps.
 FAST_PATHS: tuple[type[FastPath], ...] = (
-    LentFrontier, Autonomous, SmallFrontier, SettledSums, NotifyPull, DeltaStepping, EarlyPull,
+    Rounds, LentFrontier, Autonomous, SmallFrontier, SettledSums, NotifyPull, DeltaStepping, EarlyPull,
 )  # fmt: skip
 
 
@@ -27,7 +28,6 @@ class Run(Supersteps):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.in_place = not self.code.synchronous  # or a run was that this one goes on from
         self.watched: int | None = None  # the superstep that was watched before the checkpoint was written
 
     def go(self) -> bool:

@@ -96,6 +96,7 @@ class RunState:
         self.began_at = self.supersteps = self.pages_ahead = 0
         self.look_every: int | None = None
         self.few = -1.0
+        self.in_place = not code.synchronous  # or a run was that this one goes on from
         self.kept, self.applied = Kept.NOTHING, np.full(len(code.totals), np.nan)
         self.last = False
         self.order: Order | None = None

@@ -10,7 +10,17 @@ from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.intrinsics import atomic_or, population, trailing_zeros
 from gstream.hostcode.jit import helper, kernel
 
-__all__ = ["bitmap", "bits_where", "count_bits", "count_pages", "is_set", "list_bits", "set_bit", "set_bits"]
+__all__ = [
+    "bitmap",
+    "bits_where",
+    "clear_bits",
+    "count_bits",
+    "count_pages",
+    "is_set",
+    "list_bits",
+    "set_bit",
+    "set_bits",
+]
 
 
 def bitmap(vertices: int) -> np.ndarray:
@@ -78,6 +88,13 @@ def set_bits(bits: Any, vertices: Any) -> Any:
     """Set the bits of `vertices` (uint64[k]); one thread."""
     for v in vertices:
         bits[v >> u64(6)] |= u64(1) << (v & u64(63))
+
+
+@kernel
+def clear_bits(bits: Any, vertices: Any) -> Any:
+    """Clear the bits of `vertices` (uint64[k], or int64[k]); one thread."""
+    for v in vertices:
+        bits[u64(v) >> u64(6)] &= ~(u64(1) << (u64(v) & u64(63)))
 
 
 @kernel

@@ -48,6 +48,7 @@ class Asked:
     options: None where they are the program's parameters. exactly: as many supersteps as its limit says, though nothing
     may change any more. kept: whether it reads and writes the checkpoints that the options ask for. patience:
     supersteps after which a run without a limit ends if many vertices are still active; its caller does the rest.
+    rounds: of further pushes over a batch that is in memory (gstream.engine.rounds), at most.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Asked:
     exactly: bool = False
     kept: bool = True
     patience: int | None = None
+    rounds: int = 0
 
     def most_supersteps(self, limit: int | None) -> int | None:
         """The superstep after which a run ends, converged or not; None: no limit."""

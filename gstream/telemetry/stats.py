@@ -70,7 +70,7 @@ class RunStats:
     link_rate: bytes/s that all GPUs' links carry together, as measured before; 0 without GPUs.
     seconds: the whole call; loop_seconds: of its supersteps, or from a forest's first link to its labels, without
     taking memory before and handing out the answer afterwards.
-    kept: of a run with checkpoints.
+    kept: of a run with checkpoints. rounds: over a batch in memory, at most, of an asynchronous run.
     r_hit and d_skew are those of equation (2); merge_seconds / supersteps is t_sync of equation (1): of the device that
     spent most on combining slices of WA and handing them round.
     """
@@ -98,12 +98,13 @@ class RunStats:
     device_bytes_moved: list[int] = field(default_factory=list)
     per_superstep: list[StepStats] = field(default_factory=list)
     kept: Kept | None = None
+    rounds: int = 0
 
     def after(self, before: RunStats) -> RunStats:
         """These figures, with those of a run before added: what is counted is summed, what is held the greater."""
         for name in SUMMED:
             setattr(self, name, getattr(before, name) + getattr(self, name))
-        for name in ("peak_memory_bytes", "on_device_bytes", "case", "chunks", "link_rate"):
+        for name in ("peak_memory_bytes", "on_device_bytes", "case", "chunks", "link_rate", "rounds"):
             setattr(self, name, max(getattr(before, name), getattr(self, name)))
         self.kept = self.kept or before.kept
         moved, own = before.device_bytes_moved, self.device_bytes_moved

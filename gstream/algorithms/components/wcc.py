@@ -34,7 +34,8 @@ from gstream.algorithms.components.forest import (
     least_members,
     names_bytes,
 )
-from gstream.algorithms.declaration import Algorithm
+from gstream.algorithms.declaration import EXECUTION, Algorithm
+from gstream.algorithms.support.arguments import rounds_of
 from gstream.algorithms.support.portions import portions
 from gstream.algorithms.support.session import Session
 from gstream.devices.job import DeviceMemoryError
@@ -53,7 +54,7 @@ ALGORITHMS = (
     Algorithm(
         "hcc", "components by label propagation, for comparison with wcc",
         "wcc is faster.",
-        columns=("vertex", "component"), groups=True,
+        columns=("vertex", "component"), groups=True, options=(EXECUTION,),
         plan="program_of_hcc", proof=".component_proofs:certify_wcc", proof_bytes=26, certificate="exact",
         kept="4: labels, or trees",
         directed=False, holds="8",
@@ -73,9 +74,11 @@ def run_wcc(session: Session) -> Answer:
     return [Column("component", labels, holds="natural")], found
 
 
-def run_hcc(session: Session) -> Answer:
-    """Components by label propagation, the HCC of the Edge-Vertex paper and of PEGASUS; undirected stores only."""
-    labels, found = _propagated(session)
+def run_hcc(session: Session, execution: str = "sync") -> Answer:
+    """Components by label propagation, the HCC of the Edge-Vertex paper and of PEGASUS; undirected stores only.
+
+    execution: "async" goes over a batch of pages several times while it is in memory (gstream.engine.rounds)."""
+    labels, found = _propagated(session, rounds_of(execution))
     return [Column("component", labels, holds="natural")], found
 
 
@@ -86,7 +89,7 @@ def program_of_wcc(session: Session) -> WCC:
     return _labels(session)
 
 
-def program_of_hcc(session: Session) -> WCC:
+def program_of_hcc(session: Session, execution: str = "sync") -> WCC:
     """The program that propagates labels; union-find may follow."""
     session.foresee(later=max(names_bytes(session), forest_bytes(session)))
     return _labels(session)
@@ -96,10 +99,10 @@ def _labels(session: Session) -> WCC:
     return WCC() if session.meta.id_bytes == 4 else WCC64()
 
 
-def _propagated(session: Session) -> tuple[np.ndarray, dict[str, Any]]:
+def _propagated(session: Session, rounds: int) -> tuple[np.ndarray, dict[str, Any]]:
     if session.resumes("parent"):  # labels were given up before
         return _united(session)
-    outcome = session.run(program_of_hcc(session), patience=PATIENCE)
+    outcome = session.run(program_of_hcc(session), patience=PATIENCE, rounds=rounds)
     if not outcome.converged:
         supersteps = outcome.supersteps
         del outcome  # and its values

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.support.session import Session
+from gstream.engine.rounds import ROUNDS
 from pagestore.errors import InputError, UsageError, plain
 from pagestore.sizes import show_things
 
@@ -22,6 +23,11 @@ def need_weights(session: Session, algorithm: str) -> None:
             f"{session.store.path}: has no edge weights, which {algorithm} needs. Convert again from an input with "
             f"weights (--weight-column N, and not --no-weights){other}."
         )
+
+
+def rounds_of(execution: str) -> int:
+    """Further rounds over a batch that is in memory, which --execution asks for."""
+    return ROUNDS if execution == "async" else 0
 
 
 def need_both(session: Session, algorithm: str) -> None:

@@ -50,6 +50,7 @@ class Session(Keeping):
         self.proof_bytes = 0  # that the certificate takes in all, where one follows the run
         self.stands_in = False  # the planned program stands for page kernels, whose caps are checked
         self.later = 0  # bytes in all that the call takes after its programs
+        self._lacking = ""  # what was asked for and could not be had
         self._sent_back = 0  # the most bytes of arrays that GPUs had no room for
         self._refused: float = math.inf  # bytes of arrays that turned out to be too many
         self._read_before = engine.sources.bytes_read
@@ -164,6 +165,11 @@ class Session(Keeping):
         asked = replace(asked, **{"kept": self.asked is None or self.engine.keeper is not None, **own})
         self.foresee()
         outcome = self.engine.run(program, max_supersteps, watch, asked)
+        if asked.rounds and not outcome.stats.rounds:
+            self._lacking = (
+                "supersteps as usual: --execution async goes over batches again on host cores that hold all values and "
+                "push"
+            )
         self.stats = outcome.stats.after(self.stats)
         return outcome
 
@@ -368,7 +374,7 @@ class Session(Keeping):
         if self.engine.keeper is not None:
             self.stats.kept = self.engine.keeper.kept
         found = {"supersteps": supersteps, "converged": converged, "stats": self.stats.as_dict()}
-        lacking = ""
+        lacking = self._lacking
         if self._sent_back:
             lacking = (
                 f"{self._sent_back} bytes of attributes had no room beside pages in the GPUs' memory, so the host's "

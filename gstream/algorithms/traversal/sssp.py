@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.declaration import (
+    EXECUTION,
     FLOAT64,
     NOT_NEGATIVE,
     NUMBER,
@@ -25,7 +26,7 @@ from gstream.algorithms.declaration import (
     Algorithm,
     Option,
 )
-from gstream.algorithms.support.arguments import limit_of, source_ids, unreached
+from gstream.algorithms.support.arguments import limit_of, rounds_of, source_ids, unreached
 from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal import float_sums
@@ -48,6 +49,7 @@ ALGORITHM = Algorithm(
     options=(
         SOURCE, PREDECESSORS, FLOAT64,
         Option("cutoff", NUMBER, None, "vertices farther away count as not reached", True), TARGETS,
+        EXECUTION,
     ),
     plan="program_of_sssp", proof=".distance_proofs:certify_sssp", proof_bytes=37,
     certificate="exact; of float weights a bound of the error",
@@ -65,13 +67,14 @@ EXACT = 1 << 53  # whole numbers up to this one are float64s
 
 def run_sssp(
     session: Session, source: Any, predecessors: bool = True, float64: bool = False, cutoff: float | None = None,
-    targets: Any = None,
+    targets: Any = None, execution: str = "sync",
 ) -> Answer:  # fmt: skip
     """Columns distance (and predecessor), and the summary.
 
     source: one user ID or several (distance to the nearest). float64: sums in double precision. cutoff: vertices
     farther away count as not reached; the search goes on to them all the same. targets: those beyond the farthest one
-    count as not reached; the search goes on all the same.
+    count as not reached; the search goes on all the same. execution: "async" goes over a batch of pages several times
+    while it is in memory (gstream.engine.rounds).
     Raises UsageError (no source or target, or one not in the graph; a store without weights; a cutoff below 0),
     InputError (a negative or NaN weight, named by its edge).
     """
@@ -81,13 +84,14 @@ def run_sssp(
     sources = session.store.lookup(ids)
     aim = Targets(session, sources, targets, "sssp", weighted=True)
     program = program_of_sssp(session, ids, float64, predecessors)
-    outcome = session.run(program)
+    rounds = rounds_of(execution)
+    outcome = session.run(program, rounds=rounds)
     supersteps, distance, note = outcome.supersteps, outcome.value, ""
     above = find_predecessors(session, distance, sources, weighted=True)[0] if predecessors else None
     if type(program) is SSSP and (why := float_sums.why_wider(session, distance, sources, above)):
         note = f"distances are summed in float64, as --float64 does: {why}"
         session.begin_again()
-        outcome = session.run(SSSP64(source=ids), kept=False)
+        outcome = session.run(SSSP64(source=ids), kept=False, rounds=rounds)
         supersteps, distance = supersteps + outcome.supersteps, outcome.value
         above = find_predecessors(session, distance, sources, weighted=True)[0] if predecessors else None
     others = () if above is None else (above,)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.declaration import NOT_NEGATIVE, SOURCE, Algorithm
-from gstream.algorithms.support.arguments import source_ids
+from gstream.algorithms.declaration import EXECUTION, NOT_NEGATIVE, SOURCE, Algorithm
+from gstream.algorithms.support.arguments import rounds_of, source_ids
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
@@ -30,7 +30,7 @@ from gstream.results.column import Answer, Column
 ALGORITHM = Algorithm(
     "widest", "widest paths: greatest least weight from a source",
     definition="the greatest least weight of a path from a source, infinite at a source",
-    columns=("vertex", "width"), best="largest", options=(SOURCE,),
+    columns=("vertex", "width"), best="largest", options=(SOURCE, EXECUTION),
     plan="program_of_widest", proof="certify_widest", proof_bytes=12, certificate="exact",
     kept="4 or 8: widths",
     weights=NOT_NEGATIVE, holds="8, integer weights 20",
@@ -88,13 +88,14 @@ def bear_alone(words, weights, places, width, reached, queue, ends, most, counte
     return edges
 
 
-def run_widest(session: Session, source: Any) -> Answer:
+def run_widest(session: Session, source: Any, execution: str = "sync") -> Answer:
     """Column width (inf at a source, null and in `.npy` -inf where there is no path), and the summary.
 
+    execution: "async" goes over a batch of pages several times while it is in memory (gstream.engine.rounds).
     Raises UsageError (no source, or one that is not in the graph; a store without weights), InputError (a negative or
     NaN weight, named by its edge).
     """
-    outcome = session.run(program_of_widest(session, source))
+    outcome = session.run(program_of_widest(session, source), rounds=rounds_of(execution))
     width = outcome.value
     if width.dtype.kind != "f":
         limits = np.iinfo(width.dtype)
@@ -105,7 +106,7 @@ def run_widest(session: Session, source: Any) -> Answer:
     }
 
 
-def program_of_widest(session: Session, source: Any) -> Widest:
+def program_of_widest(session: Session, source: Any, execution: str = "sync") -> Widest:
     """The program whose numbers fit the store's weights. Raises as run_widest does."""
     ids = source_ids(source, "widest")
     session.store.lookup(ids)

@@ -18,6 +18,7 @@ from gstream.devices.host.memory_device import MemoryDevice, MemoryExchange
 from gstream.devices.host.threads import Workers
 from gstream.devices.host.vertex_state import records_of
 from gstream.devices.job import Range
+from gstream.hostcode.bitmaps import clear_bits, list_bits
 from gstream.hostcode.parts import EDGES_A_PART, make_parts
 from gstream.paging.kept_memory import FRESH, KeptMemory
 from gstream.paging.page_source import Batch
@@ -105,7 +106,31 @@ class HostDevice(MemoryDevice):
             return edges
         value = state.value if state.plan.resident else state.job.host.value
         assert value is not None
-        return state.push(words, weights, work, value, 0, state.job.host.degree, step.listed is not None)
+        edges = state.push(words, weights, work, value, 0, state.job.host.degree, step.listed is not None)
+        for _ in range(step.rounds):
+            work = self._changed(batch, words)
+            if len(work) == 0:
+                break
+            edges += state.push(words, weights, work, value, 0, state.job.host.degree, True)
+        return edges
+
+    def _changed(self, batch: Batch, words: np.ndarray) -> np.ndarray:
+        """Records of the vertices whose whole lists the batch has and that are to send in the next superstep; they do
+        not any more."""
+        state, table = self.state, batch.table
+        small = int(np.searchsorted(batch.numbers, table.small_pages))
+        numbers, rows = batch.numbers[:small], batch.rows[:small]
+        stretches = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1) if small else []
+        found = [
+            list_bits(state.next, int(table.first_vertex[part[0]]), int(table.last_vertex[part[-1]]) + 1)
+            for part in stretches
+        ]
+        listed = np.concatenate(found) if found else np.zeros(0, np.uint64)
+        if len(listed) == 0:
+            return np.zeros((0, 5), np.int64)
+        records = records_of(words, numbers, rows, table, listed)
+        clear_bits(state.next, records[:, 3])
+        return records
 
     def _forget_parts(self, name: str, pages: weakref.ref[np.ndarray]) -> None:
         """The pages are gone; those of another run may be there already."""
