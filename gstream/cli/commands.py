@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from gstream.cli import convert, doctor, edge_files, generate, info, plan, report, run, show, surroundings, warm
+from gstream.cli import convert, doctor, edge_files, generate, info, logs, plan, report, run, show, surroundings, warm
 from gstream.cli.failures import exit_code_of
 from gstream.cli.plain_values import take_plainly
 from pagestore.errors import UsageError
@@ -47,7 +47,12 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
     """Run one command; every failure becomes one line on standard error. Returns the exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     surroundings.typed[:] = arguments
-    return exit_code_of(lambda: _run(arguments))
+    code: int | None = None
+    try:
+        code = exit_code_of(lambda: _run(arguments))
+        return code
+    finally:
+        logs.end("" if code is None else f"ended with exit code {code}")
 
 
 def _run(arguments: list[str]) -> Any:

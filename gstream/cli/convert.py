@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gstream.cli import logs, surroundings
 from gstream.cli.compiling import LEAST_SECONDS, compile_time
+from gstream.cli.progress import ProgressBar
 from gstream.cli.quick import skip_blas
-from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs
+from gstream.cli.terminal import note, print_json, print_pairs
 from gstream.interop.files import opened_files, skipped_file
 from gstream.interop.options import DEFAULT_MEMORY, split_options
 from gstream.options.written import check_stripes, check_workdir, stripe_folders
@@ -69,6 +71,8 @@ def convert(
     workdir: Path = typer.Option(None, metavar="FOLDER", help="For temporary files. Default: beside STORE."),
     verify: bool = typer.Option(False, "--verify", help="Read the store back and check it, as gstream verify does."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+    progress: str = typer.Option("auto", metavar="auto|plain|json|off", help=logs.HELP),
+    log_file: Path = typer.Option(None, metavar="FILE", help=logs.LOG_HELP),
 ) -> None:
     """Convert edge lists (text, CSV, Matrix Market, DIMACS, GAP, METIS, LDBC, Graph500, Parquet, NumPy) to a store.
 
@@ -76,6 +80,7 @@ def convert(
     the command that makes an edge list of them.
     """
     skip_blas()
+    logs.begin(progress, log_file, surroundings.typed, [*inputs, store])
     check_workdir(workdir)
     check_stripes(stripe)
     skipped = skipped_file(store) if bad_lines == "skip" and not dry_run else None

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from gstream.cli.logs import log
 from gstream.options.stopping import RunStopped, StopRequest
 from pagestore.errors import GstreamError, interruption, visible
 from pagestore.faults import FAILING, library_error, no_space, number_of, reason_of, shortage
@@ -176,6 +177,7 @@ def report(error: BaseException) -> int:
     line = line if line.endswith((".", "?", "!")) else f"{line}."
     show_traceback(error)
     print(visible(line, "\n"), file=sys.stderr, flush=True)
+    log(line)
     return code
 
 
@@ -216,7 +218,9 @@ def _report_stop(stop: Interrupted, failed: Exception | None = None) -> int:
     left = stop.left
     if isinstance(failed, OSError) and number_of(failed) != errno.EBADF:
         left = f"but cleaning up failed ({reason_of(failed)}): temporary files may be left."
-    print(f"stopped by {signal.Signals(stop.number).name}; {left}", file=sys.stderr)
+    line = f"stopped by {signal.Signals(stop.number).name}; {left}"
+    print(line, file=sys.stderr)
+    log(line)
     return 128 + stop.number
 
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gstream.cli import logs, surroundings
 from gstream.cli.compiling import compile_time
 from gstream.cli.convert import STRIPE_HELP, build
+from gstream.cli.progress import ProgressBar
 from gstream.cli.quick import skip_blas
-from gstream.cli.terminal import ProgressBar, print_json
+from gstream.cli.terminal import print_json
 from gstream.interop.doors import generated_source
 from gstream.interop.options import DEFAULT_MEMORY, split_options
 from gstream.options.written import check_stripes, check_workdir, refuse_existing, stripe_folders
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 STORE_SUFFIX = ".gs"
 LIST_OPTIONS = (
     "kind", "out", "scale", "edge_factor", "seed", "scramble", "weights", "threads", "force", "json",
+    "progress", "log_file",
 )  # fmt: skip
 
 
@@ -59,9 +62,12 @@ def generate(
     workdir: Path = typer.Option(None, metavar="FOLDER", help="For temporary files. Default: beside OUT."),
     verify: bool = typer.Option(False, "--verify", help="Read the store back and check it, as gstream verify does."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
+    progress: str = typer.Option("auto", metavar="auto|plain|json|off", help=logs.HELP),
+    log_file: Path = typer.Option(None, metavar="FILE", help=logs.LOG_HELP),
 ) -> None:
     """Generate a graph: Graph500's RMAT, uniformly random edges, or a grid."""
     skip_blas()
+    logs.begin(progress, log_file, surroundings.typed, [out])
     refuse_existing(out, force)
     check_workdir(workdir)
     check_stripes(stripe)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
+from gstream.cli.progress import ProgressBar
 from gstream.cli.quick import skip_blas
 from gstream.cli.surroundings import refuse_closed
-from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
+from gstream.cli.terminal import note, print_json, print_pairs, print_table
 from gstream.options.written import refuse_existing, refuse_overwriting, stripe_folders
 from pagestore.errors import UsageError, plain
 from pagestore.sizes import show_bytes, show_seconds, show_things

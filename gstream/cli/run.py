@@ -13,11 +13,13 @@ import typer
 
 from gstream.algorithms.declaration import EDGE, STORED_EDGE, VERTEX, Algorithm
 from gstream.algorithms.execute import check_checkpoint
-from gstream.algorithms.plans import plan_before
+from gstream.algorithms.plans import plan_before, planned_supersteps
 from gstream.algorithms.registry import ALGORITHMS, find_algorithm
+from gstream.cli import logs, surroundings
 from gstream.cli.compiling import LEAST_SECONDS, compile_time
 from gstream.cli.edge_files import as_store
 from gstream.cli.failures import stops_when_kept
+from gstream.cli.progress import ProgressBar, Superstep
 from gstream.cli.quick import skip_blas_for
 from gstream.cli.recording import recorder_of, write_records
 from gstream.cli.run_arguments import (
@@ -31,7 +33,7 @@ from gstream.cli.run_arguments import (
 from gstream.cli.run_help import RunCommand
 from gstream.cli.supervisor import Link, Task, supervise
 from gstream.cli.surroundings import refuse_closed
-from gstream.cli.terminal import ProgressBar, note, print_json, print_pairs, print_table
+from gstream.cli.terminal import note, print_json, print_pairs, print_table
 from gstream.language.loading import is_program_path
 from gstream.options.written import refuse_existing, refuse_overwriting, refuse_twice, stripe_folders
 from gstream.telemetry.progress import step_line
@@ -57,6 +59,8 @@ def add_to(app: typer.Typer) -> None:
 @takes_run_options
 def run(**given: Any) -> int:
     """Run an algorithm; show the top 20 vertices and the run's figures, or write every vertex with -o."""
+    others = [given["store"], *(given[name] for name in WRITTEN)]
+    logs.begin(given["progress"], given["log_file"], surroundings.typed, others)
     task = task_of(engine_options(given), given["store"])
     if not task.numbers or given["no_restart"]:
         carry_out(given, task, Link())
@@ -112,7 +116,8 @@ def compute(
     own, parameters = own_options(given), parse_parameters(given["param"] or [])
     keeps = given["checkpoint"] is not None
     with ProgressBar() as bar, stops_when_kept(keeps, lambda: link.tell("stepped")) as stop:
-        lines = StepLine(bar, link)
+        steps, are = planned_supersteps(algorithm, own, given["max_supersteps"])
+        lines = StepLine(bar, link, steps if are == "exact" else None)
         recorder = recorder_of(given, lines)
         options |= {"progress": recorder or lines, "trace": recorder, "stop": stop}
         with gstream.open(store, stripe=stripe_folders(given["stripe"]), **options) as graph:
@@ -215,15 +220,19 @@ def check_plot(algorithm: str, plot: Path | None, force: bool) -> None:
 
 
 class StepLine:
-    """Shows each superstep of a run on `bar`, once it is done; the first tells the link that the run is under way."""
+    """Shows each superstep of a run on `bar`, once it is done; the first tells the link that the run is under way.
 
-    def __init__(self, bar: ProgressBar, link: Link) -> None:
-        self.bar, self.link, self.pages = bar, link, 0
+    total: how many there will be; None: nobody knows.
+    """
+
+    def __init__(self, bar: ProgressBar, link: Link, total: int | None = None) -> None:
+        self.bar, self.link, self.total, self.pages = bar, link, total, 0
 
     def __call__(self, number: int, step: StepStats) -> None:
         self.link.tell("stepped")
         self.pages += step.pages
-        self.bar.say(step_line(number, step, self.pages))
+        total = None if self.total is None else max(number, self.total)
+        self.bar(Superstep(number, total, step_line(number, step, self.pages)))
 
 
 def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: dict[str, str], certify: bool) -> Result:

@@ -23,6 +23,7 @@ from gstream.algorithms.declaration import (
     flag,
 )
 from gstream.algorithms.registry import ALGORITHMS, OPTIONS, find_algorithm
+from gstream.cli.logs import HELP, LOG_HELP
 from gstream.language.loading import is_program_path
 from pagestore.errors import UsageError
 
@@ -66,6 +67,8 @@ DRIVERS: dict[str, Declared] = {
         ),
         "force": _switch("--force", "Replace what exists (-o, --trace, --report, --plot, --checkpoint)."),
         "json": _switch("--json", "One JSON object on standard output."),
+        "progress": _option(str, "auto|plain|json|off", HELP, default="auto"),
+        "log_file": _option(Path, "FILE", LOG_HELP),
         "ldbc": _switch("--ldbc", "Write FILE as LDBC Graphalytics does."),
         "trace": _option(
             Path,

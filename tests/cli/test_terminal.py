@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from gstream.cli import terminal
+from gstream.cli import logs, progress, terminal
+from gstream.cli.progress import ProgressBar
 from gstream.cli.run import StepLine
 from gstream.cli.supervisor import Link
-from gstream.cli.terminal import ProgressBar, print_json, print_table
+from gstream.cli.terminal import print_json, print_table
 from gstream.telemetry.stats import StepStats
 from tests.cli.command import Command
 
@@ -34,9 +35,10 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Seconds that `time.monotonic` shows; tests write to it."""
+    """Seconds that `time.monotonic` and the times of lines show; tests write to it."""
     now = [0.0]
-    monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(logs, "time_now", lambda: f"T+{now[0]:.0f}")
     return now
 
 
@@ -58,21 +60,100 @@ def test_plain_lines_every_30_s_elsewhere(clock: list[float]) -> None:
             clock[0] = float(second)
             progress(Step("sort", second * 10, 1000, "edges"))
     assert stream.getvalue().splitlines() == [
-        "sort:  30% of 1 k edges, 10 edges/s, 70 s left",
-        "sort:  60% of 1 k edges, 10 edges/s, 40 s left",
-        "sort:  90% of 1 k edges, 10 edges/s, 10 s left",
+        "T+30 sort:  30% of 1 k edges, 10 edges/s, 70 s left",
+        "T+60 sort:  60% of 1 k edges, 10 edges/s, 40 s left",
+        "T+90 sort:  90% of 1 k edges, 10 edges/s, 10 s left",
     ]
+
+
+def test_plain_on_a_terminal_is_lines(clock: list[float]) -> None:
+    stream = Terminal()
+    with ProgressBar("plain", stream) as bar:
+        bar(Step("sort", 0, 1000, "edges"))
+        clock[0] = 30.0
+        bar(Step("sort", 300, 1000, "edges"))
+    assert stream.getvalue() == "T+30 sort:  30% of 1 k edges, 10 edges/s, 70 s left\n"
+
+
+def test_json_is_an_object_a_line(clock: list[float]) -> None:
+    stream = Terminal()
+    with ProgressBar("json", stream) as bar:
+        clock[0] = 40.0
+        bar(Step("read", 4 << 20))
+        clock[0] = 70.0
+        bar(Step("read", 5 << 20, 10 << 20))
+        show = StepLine(bar, Link(), total=20)
+        clock[0] = 100.0
+        show(5, StepStats("pull", frontier=9, pages=7, seconds=0.5))
+    first, second, third = map(json.loads, stream.getvalue().splitlines())
+    assert first == {
+        "time": "T+40", "stage": "read", "done": 4 << 20, "total": None, "unit": "bytes", "rate": 0.0,
+        "left_seconds": None,
+    }  # fmt: skip
+    assert second["rate"] == round((5 << 20) / 30, 3) and second["left_seconds"] == 30.0
+    assert third["stage"] == third["unit"] == "supersteps" and (third["done"], third["total"]) == (5, 20)
+    assert third["text"].startswith("superstep 5: 9 vertices active, ")
+
+
+def test_time_left_of_supersteps(clock: list[float]) -> None:
+    stream = io.StringIO()
+    with ProgressBar(stream=stream) as bar:
+        show = StepLine(bar, Link(), total=20)
+        for number in range(5, 9):  # a run that goes on after its fourth superstep
+            clock[0] = 10.0 * (number - 4)
+            show(number, StepStats("pull", frontier=9, pages=7, seconds=10))
+    assert stream.getvalue() == (
+        "T+30 superstep 7: 9 vertices active, 7 pages in 10 s; 21 pages in all; 35% of 20 supersteps, 2 min 10 s left\n"
+    )
+
+
+def test_a_log_keeps_lines_whatever_is_shown(clock: list[float], tmp_path: Path) -> None:
+    shown, path = Terminal(), tmp_path / "run.log"
+    logs.begin("off", path, ["run", "bfs", "a b.gs"], [None, "-", tmp_path / "a b.gs"])
+    with ProgressBar(stream=shown) as bar:
+        for second in (10.0, 31.0, 45.0, 62.0):
+            clock[0] = second
+            bar(Step("sort", int(second), 100, "edges"))
+    terminal.note("a note\nof two lines")
+    logs.end("ended with exit code 0")
+    terminal.note("later")
+    assert shown.getvalue() == ""
+    assert path.read_text().splitlines() == [
+        "T+0 gstream run bfs 'a b.gs'",
+        "T+31 sort:  31% of 100 edges, 1.48 edges/s, 46.7 s left",
+        "T+62 sort:  62% of 100 edges, 1.19 edges/s, 31.9 s left",
+        "T+62 a note of two lines",
+        "T+62 ended with exit code 0",
+    ]
+
+
+def test_commands_log(store: Path, gstream: Command) -> None:
+    assert gstream("convert", "edges.txt", "new.gs", "--log-file", "job.log").returncode == 0
+    failed = gstream("run", "bfs", "new.gs", "--source", "99", "--log-file", "job.log", "--progress", "json")
+    assert failed.returncode == 2
+    lines = [line.partition(" ")[2] for line in Path("job.log").read_text().splitlines()]
+    assert lines[0] == "gstream convert edges.txt new.gs --log-file job.log"
+    assert lines[-2:] == [failed.stderr.strip(), "ended with exit code 2"]
+    before = store.read_bytes()
+    for command in (("run", "wcc", store), ("convert", "edges.txt", "x.gs"), ("generate", "grid", "x.gs")):
+        bad = gstream(*command, "--progress", "loud")
+        assert (bad.returncode, bad.stderr) == (
+            2, "--progress loud: must be one of auto, plain, json, off. Leave it out for the default.\n"
+        )  # fmt: skip
+        assert gstream(*command, "--log-file", "no/such.log").returncode == 2
+        assert gstream(*command, "--log-file", command[-1]).returncode == 2
+    assert store.read_bytes() == before and not Path("x.gs").exists()
 
 
 def test_total_unknown_and_quiet(clock: list[float]) -> None:
     stream, silent = io.StringIO(), io.StringIO()
-    with ProgressBar(stream=stream) as progress, ProgressBar(quiet=True, stream=silent) as nothing:
+    with ProgressBar(stream=stream) as progress, ProgressBar("off", silent) as nothing:
         progress(Step("read", 0))
         nothing(Step("read", 0))
         clock[0] = 31.0
         progress(Step("read", 31 << 20))
         nothing(Step("read", 31 << 20))
-    assert stream.getvalue() == "read: 31 MiB, 1 MiB/s\n"
+    assert stream.getvalue() == "T+31 read: 31 MiB, 1 MiB/s\n"
     assert silent.getvalue() == ""
 
 
@@ -94,9 +175,9 @@ def test_supersteps_on_a_terminal(clock: list[float]) -> None:
 
 
 def test_a_run_shows_its_supersteps(store: Path, gstream: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gstream.cli.terminal.PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr("gstream.cli.progress.PLAIN_SECONDS", 0.0)
     done = gstream("run", "bfs", store, "--source", "1", "--json")
-    assert done.stderr.splitlines()[0].startswith("superstep 1: 1 vertices active, ")
+    assert done.stderr.splitlines()[0].partition(" ")[2].startswith("superstep 1: 1 vertices active, ")
     assert len(done.stderr.splitlines()) == json.loads(done.stdout)["supersteps"]
 
 
