@@ -117,7 +117,7 @@ class Algorithm:
     directed: whether it needs a directed store or an undirected one; otherwise: what is said of the other kind, after
     "is directed, and". topology: "out", "in" or "both", where it needs these pages. weights: ANY or NOT_NEGATIVE, where
     it reads weights; with an option `weighted`, where that is asked for. holds: bytes a vertex. kept: bytes a vertex
-    that a checkpoint keeps, and what they are; "": it keeps none. plotted: --plot draws its answer.
+    that a checkpoint keeps, and what they are; "": it keeps none.
     program: the class whose code `gstream show` prints. units, proof_units: what GPUs compile beside it for the run,
     and for the certificate: "MODULE:NAME NAME ..." of programs and kernels. module: where it is declared.
     """
@@ -141,7 +141,6 @@ class Algorithm:
     weights: str = ""
     holds: str = ""
     kept: str = ""
-    plotted: bool = False
     program: str = ""
     units: tuple[str, ...] = ()
     proof_units: tuple[str, ...] = ()

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import typer
 
-from gstream.cli.terminal import ProgressBar, note, print_json, print_table
+from gstream.cli.progress import ProgressBar
+from gstream.cli.terminal import note, print_json, print_table
 from pagestore.errors import InputError, UsageError
 from pagestore.sizes import show_bytes, show_seconds, show_things
 

@@ -42,7 +42,6 @@ TYPES: dict[Any, Any] = {
     VERTICES: list[str],
     SYNC_OR_ASYNC: str,
 }  # else the path of a file
-PLOTTED = ", ".join(algorithm.name for algorithm in ALGORITHMS.values() if algorithm.plotted)
 STORE_HELP = "A store. run takes an edge list, too, and converts it once into the cache."
 Declared = dict[str, tuple[Any, Any]]  # option -> (type, what typer makes it of)
 
@@ -76,7 +75,7 @@ DRIVERS: dict[str, Declared] = {
             "Write what happened when, for Perfetto (ui.perfetto.dev). No GPU makes supersteps by itself then.",
         ),
         "report": _option(Path, "FILE", "Write a page about the run: .html. Traces the run, as --trace does."),
-        "plot": _option(Path, "FILE", f"{PLOTTED}: draw the distribution, by matplotlib."),
+        "plot": _option(Path, "FILE", "Draw how the values are distributed, or up to 2,000 edges: .png .svg .pdf."),
         "certify": _switch("--certify", "Prove the answer, or what can be proved of it."),
         "stripe": _option(list[str], "A,B,...", "Folders of the stripes of a store on several disks."),
     },
@@ -189,8 +188,8 @@ def made_again(command: Callable[..., Any]) -> Any:
 
 def takes(algorithm: Algorithm, option: str, heading: str | None) -> bool:
     """Whether an option, by its name in Python, is of use to an algorithm that has a name."""
-    if option in ("certify", "plot"):
-        return bool(algorithm.proof if option == "certify" else algorithm.plotted)
+    if option == "certify":
+        return bool(algorithm.proof)
     own = {one.name: one.kind for one in algorithm.options}
     singles = {singular(name) for name, kind in own.items() if kind == VERTEX_SET}
     return heading != OWN or option in own or option in singles

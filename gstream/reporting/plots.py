@@ -1,4 +1,4 @@
-"""Plots of answers, by matplotlib, which is an extra: `pip install 'gstream[plot]'`."""
+"""Plots of answers, by matplotlib and NetworkX, which are an extra: `pip install 'gstream[plot]'`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pagestore.errors import UsageError
+from gstream.reporting.distributions import Distribution, distributions
+from pagestore.errors import LibraryMissingError, UsageError, plain
 from pagestore.replacing import replacing
 
-CLASSES = 64  # of values that are no whole numbers
+MOST_EDGES = 2000  # of a drawing: past it nobody sees which vertices are joined
+MOST_NAMED = 60
 
 
 def check_plot(path: str | os.PathLike) -> None:
@@ -30,28 +32,12 @@ def check_plot(path: str | os.PathLike) -> None:
         raise UsageError(f"{path}: its folder {folder} does not exist. Make it first.")
 
 
-def plot_degrees(table: Any, path: str | os.PathLike) -> None:
-    """A degree distribution, both axes logarithmic: one row of dots a column. Raises UsageError, ResourceError."""
-    check_plot(path)
-    from matplotlib.figure import Figure
+def plot_result(result: Any, column: str | None = None, path: str | os.PathLike | None = None) -> Any:
+    """The distribution of a column's numbers, both axes logarithmic, or a drawing of up to 2,000 edges. Returns the
+    Axes.
 
-    figure = Figure(layout="constrained")
-    axes = figure.add_subplot(
-        xscale="symlog", yscale="log", xlabel="degree", ylabel="vertices", title="Degree distribution"
-    )
-    rows = table.to_numpy()
-    for name, label in (("vertices", "degree"), ("out", "out-degree"), ("in", "in-degree")):
-        if name in table.columns:
-            there = rows[name] > 0
-            axes.plot(rows["degree"][there], rows[name][there], ".", label=label)
-    axes.legend()
-    _save(figure, path)
-
-
-def plot_distribution(result: Any, column: str | None, path: str | os.PathLike | None) -> Any:
-    """How many rows have each value of a column, both axes logarithmic; floats by 64 classes. Returns the Axes.
-
-    column: None for the first of numbers. Raises UsageError where there is none, or no matplotlib.
+    column: None for the first of numbers; of groups their sizes, of edges the drawing. path: a file to write, or None.
+    Raises UsageError where there is nothing to draw, LibraryMissingError where a library lacks.
     """
     if path is not None:
         check_plot(path)
@@ -59,28 +45,70 @@ def plot_distribution(result: Any, column: str | None, path: str | os.PathLike |
         from matplotlib.figure import Figure
     except ImportError:
         raise UsageError("plot: needs matplotlib, which is not here. pip install matplotlib.") from None
-    kinds = result.numpy_dtype()
-    numbers = [name for name in result.columns[1:] if kinds[name].kind in "iuf"]
-    if not numbers or column not in (None, *numbers):
-        there = f"; those are {', '.join(numbers)}" if numbers else ""
-        raise UsageError(f"plot: {'no column' if column is None else column} holds numbers{there}. Name one.")
-    column = column or numbers[0]
-    values = result[column]
-    values = values[np.isfinite(values) & (values >= 0)].astype(np.float64)
-    axes = Figure(layout="constrained").add_subplot(
-        xscale="symlog" if kinds[column].kind != "f" else "log", yscale="log", xlabel=column, ylabel="rows",
-        title=str(result.summary.get("algorithm", "")),
-    )  # fmt: skip
-    if kinds[column].kind == "f":
-        values = values[values > 0]
-        low, high = (float(values.min()), float(values.max())) if len(values) else (1.0, 1.0)
-        counts, edges = np.histogram(values, np.geomspace(low, max(high, low * (1 + 1e-9)), CLASSES + 1))
-        place = np.sqrt(edges[:-1] * edges[1:])
+    edges = result.columns[:2] == ["source", "target"]
+    if edges and column is None and len(result) <= MOST_EDGES:
+        axes = _draw_edges(result, Figure(layout="constrained"))
     else:
-        place, counts = np.unique(values, return_counts=True)
-    axes.plot(place[counts > 0], counts[counts > 0], ".")
+        found = distributions(result, column)
+        if not found and edges:
+            raise UsageError(
+                f"plot: the answer has {len(result):,} edges, and a drawing shows up to {MOST_EDGES:,}. Ask for fewer, "
+                "as egonet with a smaller radius."
+            )
+        if not found or column not in (None, *result.columns):
+            numbers = [one.name for one in result._columns if not one.vertices]
+            there = f"; those are {', '.join(numbers)}" if numbers else ""
+            raise UsageError(f"plot: {'no column' if column is None else column} holds numbers{there}. Name one.")
+        axes = _draw_distributions(found, Figure(layout="constrained"))
+    axes.set_title(_title(result))
     if path is not None:
         _save(axes.figure, path)
+    return axes
+
+
+def _title(result: Any) -> str:
+    return str(result.summary.get("algorithm", ""))
+
+
+def _draw_distributions(found: list[Distribution], figure: Any) -> Any:
+    """A row of dots each; whole numbers keep their 0."""
+    whole = all(one.whole for one in found)
+    axes = figure.add_subplot(
+        xscale="symlog" if whole else "log", yscale="log", xlabel=found[0].label, ylabel=found[0].of
+    )
+    for one in found:
+        axes.plot(one.values, one.counts, ".", label=one.label)
+    if len(found) > 1:
+        axes.legend()
+    return axes
+
+
+def _draw_edges(result: Any, figure: Any) -> Any:
+    """Vertices by NetworkX's spring layout, always the same for the same edges; names where there are few."""
+    try:
+        import matplotlib
+        import networkx as nx
+
+        graph = nx.Graph()
+        graph.add_edges_from(tuple(row[:2]) for row in result)
+        place = nx.spring_layout(graph, seed=0)  # of 500 vertices and more SciPy computes it
+    except ImportError as error:
+        raise LibraryMissingError(f"{error.name}: is not installed. pip install 'gstream[plot]'.") from None
+    with matplotlib.rc_context({"text.parse_math": False}):  # `$` in names is a dollar
+        axes = figure.add_subplot(aspect="equal")
+        axes.set_axis_off()
+        if place:
+            ends = np.array([(place[row[0]], place[row[1]]) for row in result])
+            begin, way = ends[:, 0], ends[:, 1] - ends[:, 0]
+            heads = 5 if result._store.meta.directed else 0
+            axes.quiver(
+                *begin.T, *way.T, angles="xy", scale_units="xy", scale=1, width=0.0015, color="0.6",
+                headwidth=heads, headlength=heads, headaxislength=heads,
+            )  # fmt: skip
+            axes.scatter(*np.array(list(place.values())).T, s=200 if len(place) < 10 else 24, zorder=2)
+        if len(place) <= MOST_NAMED:
+            for name, (x, y) in place.items():
+                axes.annotate(plain(name), (x, y), (4, 4), textcoords="offset points", fontsize=8)
     return axes
 
 

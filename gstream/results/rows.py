@@ -181,14 +181,15 @@ class Rows(ABC):
 
     @in_python()
     def plot(self, column: str | None = None, path: Any = None) -> matplotlib.axes.Axes:
-        """The distribution of a column's numbers, by default the first one, both axes logarithmic: rows by value.
+        """The distribution of a column's numbers, both axes logarithmic: rows by value. By default the first column of
+        numbers, of components their sizes, and of up to 2,000 edges (egonet) a drawing.
 
         path: a file to write as well, .png .svg .pdf ... Returns matplotlib's Axes, which a notebook shows. Raises
         UsageError where matplotlib is not there, or the column holds no numbers.
         """
-        from gstream.reporting.plots import plot_distribution
+        from gstream.reporting.plots import plot_result
 
-        return plot_distribution(self, column, path)
+        return plot_result(self, column, path)
 
     def _repr_html_(self) -> str:
         """The top rows and the run's line, for notebooks: a table without any style or script."""

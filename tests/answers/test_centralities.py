@@ -199,7 +199,7 @@ def test_wrong_use(name, options, message, tmp_path):
 
 
 def test_tables_and_plots(tmp_path):
-    from gstream.reporting.plots import plot_degrees
+    from gstream.reporting.plots import plot_result
 
     example = Example(5, np.array([0, 0, 1, 0]), np.array([1, 2, 2, 1]))
     with gstream.open(example.stored(tmp_path)) as graph:
@@ -216,17 +216,17 @@ def test_tables_and_plots(tmp_path):
     table.write(tmp_path / "d.npy")
     assert np.load(tmp_path / "d.npy")["out"].tolist() == [3, 1, 0, 1]
     pytest.importorskip("matplotlib")
-    plot_degrees(table, tmp_path / "d.png")
+    plot_result(table, path=tmp_path / "d.png")
     assert (tmp_path / "d.png").read_bytes()[:4] == b"\x89PNG"
     lone = replace(example, directed=False)
     with gstream.open(lone.stored(tmp_path)) as graph:  # one row of dots, not three
-        plot_degrees(graph.degrees(), tmp_path / "lone.svg")
-        plot_degrees(table, tmp_path / "three.svg")
+        plot_result(graph.degrees(), path=tmp_path / "lone.svg")
+        plot_result(table, path=tmp_path / "three.svg")
     shown = [(tmp_path / name).read_text() for name in ("lone.svg", "three.svg")]
     assert ["out-degree" in text for text in shown] == [False, True] and "<!-- degree -->" in shown[0]
     for path, message in (("d.txt", "the ending says the format"), ("no/d.png", "its folder .*no does not exist")):
         with pytest.raises(UsageError, match=message):
-            plot_degrees(table, tmp_path / path)
+            plot_result(table, path=tmp_path / path)
 
 
 @pytest.mark.parametrize("directed", [True, False])

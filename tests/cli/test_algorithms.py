@@ -71,13 +71,20 @@ def test_weights(weighted: Path, gstream: Command, tmp_path: Path) -> None:
     assert gstream("plan", "widest", weighted).returncode == 0
 
 
-def test_a_plot(store: Path, gstream: Command) -> None:
-    pytest.importorskip("matplotlib")
+def test_a_plot(store: Path, gstream: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib"), pytest.importorskip("networkx")
     assert gstream("run", "degrees", store, "--plot", "d.png").returncode == 0
     assert Path("d.png").read_bytes()[:4] == b"\x89PNG"
     again = gstream("run", "degrees", store, "--plot", "d.png")
     assert again.returncode == 2 and "d.png" in again.stderr
     assert gstream("run", "degrees", store, "--plot", "d.png", "--force").returncode == 0
+    for drawn in (["wcc"], ["pagerank"], ["egonet", "--source", "1"]):
+        assert gstream("run", *drawn, store, "--plot", f"{drawn[0]}.svg").returncode == 0
+        assert Path(f"{drawn[0]}.svg").read_text().rstrip().endswith("</svg>")
+    monkeypatch.setattr("gstream.reporting.plots.MOST_EDGES", 1)
+    many = gstream("run", "egonet", store, "--source", "1", "--radius", "3", "--plot", "many.svg")
+    assert many.returncode == 2 and "edges, and a drawing shows up to 1. Ask for fewer" in many.stderr
+    assert not Path("many.svg").exists()
 
 
 @pytest.mark.parametrize(
@@ -97,7 +104,7 @@ def test_a_plot(store: Path, gstream: Command) -> None:
         (["heat"], 2, "graph.gs: has no edge weights, which heat needs."),
         (["levels"], 4, "graph.gs: has a cycle, "),
         (["hcc"], 2, "graph.gs: is directed, and labels travel along edges one way."),
-        (["bfs", "--source", "1", "--plot", "x.png"], 2, "--plot: draws what degrees counts; bfs has no plot."),
+        (["bfs", "--source", "1", "--plot", "x.doc"], 2, "x.doc: the ending says the format; known are ."),
         (["radius", "--sketches", "1"], 2, "--sketches 1: must be an even number from 2 to 1024."),
     ],
 )

@@ -153,7 +153,6 @@ def test_help_of_an_algorithm_has_its_own_options(gstream: Command) -> None:
         singles = {flag(singular(option.name)) for option in algorithm.options if option.kind == VERTEX_SET}
         assert shown == {flag(option) for option in algorithm.defaults} | singles
         assert bool(heading) == bool(shown) and ("--certify" in text) == bool(algorithm.proof)
-        assert ("--plot" in text) == algorithm.plotted
         words = " ".join(text.split())
         assert all(option.help and f"{option.help}" in words for option in algorithm.options)
 

@@ -43,10 +43,10 @@ def write_result(store: str, path: Path) -> None:
 
 def write_plot(store: str, path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from gstream.reporting.plots import plot_degrees
+    from gstream.reporting.plots import plot_result
 
     with gstream.open(store) as graph:
-        plot_degrees(graph.degrees(), path)
+        plot_result(graph.degrees(), path=path)
 
 
 def write_trace(store: str, path: Path) -> None:

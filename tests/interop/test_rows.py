@@ -141,6 +141,39 @@ def test_plots(graph, tmp_path) -> None:
     assert np.sum(line.get_ydata()) == 4
     with pytest.raises(UsageError, match="plot: rank holds numbers; those are pagerank"):
         graph.pagerank().plot("rank")
+    sizes = graph.wcc()
+    (line,) = (axes := sizes.plot()).lines
+    per_group = np.unique(sizes["component"], return_counts=True)[1]
+    assert np.repeat(*(part.astype(int) for part in line.get_data())).tolist() == sorted(per_group)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("vertices of a component", "components")
+
+
+def test_a_drawing_of_few_edges(graph, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("matplotlib"), pytest.importorskip("networkx")
+    found = graph.egonet(source=list(graph)[1], radius=2)
+    axes = found.plot(path=tmp_path / "near.svg")
+    arrows, dots = axes.collections
+    named = {name for row in found for name in row[:2]}
+    assert arrows.N == len(found) and len(dots.get_offsets()) == len(named)
+    assert {text.get_text() for text in axes.texts} == {str(name) for name in named}
+    monkeypatch.setattr("gstream.reporting.plots.MOST_EDGES", 1)
+    assert found.plot().get_xlabel() == "weight"  # of more edges than a drawing shows
+
+
+def test_distributions_count_every_row_once() -> None:
+    from gstream.reporting.distributions import distribution
+
+    parts = [np.array([0, 3, 3], np.int32), np.array([70_000, 5], np.int32)]
+    classes = distribution("x", "rows", 6, lambda: iter(parts))  # one row of the six has no value
+    assert not classes.whole and classes.counts.sum() == 4 and classes.left_out == 2
+    assert classes.values.min() >= 1 and classes.values.max() <= 70_000
+    few = distribution("x", "rows", 3, lambda: iter(parts[:1]))
+    assert (few.values.tolist(), few.counts.tolist(), few.left_out) == ([0, 3], [1, 2], 0)
+    reals = [np.array([np.inf, np.nan, -1.0, 0.0]), np.array([1e-30, 2.5, 2.5, 1e30])]
+    spread = distribution("x", "rows", 8, lambda: iter(reals))
+    assert sorted(spread.counts.tolist()) == [1, 1, 2] and spread.left_out == 4
+    empty = distribution("x", "rows", 2, lambda: iter([reals[0][:2]]))
+    assert len(empty.values) == 0 and empty.left_out == 2
 
 
 def test_the_line_of_a_run(graph) -> None:

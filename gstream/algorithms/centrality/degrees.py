@@ -20,7 +20,7 @@ ALGORITHM = Algorithm(
     page is read.""",
     definition="in- and out-edges together, repeated ones each; an undirected self-loop counts once (NetworkX: "
     "twice)",
-    columns=("degree", "vertices"), rows=DEGREE, plotted=True,
+    columns=("degree", "vertices"), rows=DEGREE,
     proof="certify_degrees", proof_bytes=43, certificate="every list counted",
     holds="0", proof_units=(".residual_proofs:spread_rank",),
 )  # fmt: skip
