@@ -151,7 +151,10 @@ class HostForest:
     def __init__(self, session: Session) -> None:
         self.session = session
         check_forest_memory(session)
-        self.parent = np.arange(session.meta.vertices, dtype=session.id_dtype)
+        self.parent = session.engine.devices[0].take(session.meta.vertices, session.id_dtype)
+        for first in range(0, len(self.parent), BLOCK):
+            part = self.parent[first : first + BLOCK]
+            part[:] = np.arange(first, first + len(part))
         self.giant = self.parent.dtype.type(0)
         self.kept = self.parent  # what checkpoints hold of the forest
         session.reserve(self.parent)
@@ -249,9 +252,10 @@ def least_members(session: Session, parent: np.ndarray) -> np.ndarray:
     if session.meta.order == "natural":
         return parent  # a root is the least store ID of its tree, and store IDs are natural indices
     session.degrees_done()
-    least = np.full(len(parent), session.none, parent.dtype)
+    device = session.engine.devices[0]
+    least = device.take(len(parent), parent.dtype, session.none)
     session.reserve(least, parent)  # the labels, too
     session.each(least_natural, parent, session.natural_ids(), least)
-    labels = np.empty_like(parent)
+    labels = device.take(len(parent), parent.dtype)
     session.each(relabel, parent, least, labels)
     return labels
