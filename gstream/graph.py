@@ -8,20 +8,19 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import numpy as np
 
 from gstream.algorithms.execute import execute
-from gstream.algorithms.registry import LIKE, find_algorithm
+from gstream.algorithms.registry import find_algorithm
 from gstream.engine.turns import GRAPHS, Turn, in_turn
 from gstream.language.loading import is_program_path, load_program
 from gstream.language.program import Program
 from gstream.methods import Methods
 from gstream.options.run_options import RunOptions
 from gstream.options.stopping import StopRequest, interrupts_keep
-from gstream.options.wording import in_python
+from gstream.options.wording import in_python, meant_by
 from gstream.paging.kept_memory import MEMORY
 from gstream.reading.views import Views
 from gstream.results.column import Column
@@ -312,9 +311,9 @@ def _check_names(given: Iterable[str], own: Iterable[str], which: str) -> None:
     """Raise UsageError for one that is no RunOption: name the one of these, or of `own`, that is like it, else all."""
     for name in given:
         if name not in RUN_OPTIONS:
-            like = get_close_matches(name, [*own, "certify", *RUN_OPTIONS], 1, LIKE)
+            like = meant_by(name, [*own, "certify", *RUN_OPTIONS])
             known = f"{which}, and every run takes {', '.join(sorted(RUN_OPTIONS))}"
-            raise UsageError(f"{name}: no such option{f'. Did you mean {like[0]}?' if like else f'; {known}.'}")
+            raise UsageError(f"{name}: no such option{f'. Did you mean {like}?' if like else f'; {known}.'}")
 
 
 def _run_own(engine: Any, own: Any, given: dict[str, Any]) -> Result:

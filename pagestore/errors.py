@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from types import FrameType, TracebackType
 
@@ -160,3 +161,16 @@ def _last_of_user(at: TracebackType | None) -> TracebackType | None:
     while at is not None and at.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in OURS:
         last, at = at, at.tb_next
     return last if at is not None else None
+
+
+def end_at_the_caller() -> None:
+    """Let Python show errors of ours with a traceback that ends at the user's line, unless a program shows its own."""
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _show
+
+
+def _show(kind: type[BaseException], error: BaseException, place: TracebackType | None) -> None:
+    if isinstance(error, GstreamError):
+        sys.stderr.write("".join(traceback_lines(error)))
+    else:
+        sys.__excepthook__(kind, error, place)

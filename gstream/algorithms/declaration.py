@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -180,7 +181,14 @@ class Algorithm:
         """A function, class or kernel by its name in the declaration."""
         module, _, name = path.rpartition(":")
         with LOADING:
-            return getattr(import_module(module or self.module, self.module.rpartition(".")[0]), name)
+            found = import_module(module or self.module, self.module.rpartition(".")[0])
+        if not hasattr(found, name):
+            like = next(iter(get_close_matches(name, vars(found), 1)), "")
+            raise UsageError(
+                f"{found.__file__}: {self.name} needs {name}, and there is no such name. "
+                + (f"Is it {like}?" if like else "Mend the declaration, or write it.")
+            )
+        return getattr(found, name)
 
     def checked(self, given: dict[str, Any]) -> dict[str, Any]:
         """The options of their types. Raises UsageError for one that this algorithm does not have, or of no such type.

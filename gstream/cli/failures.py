@@ -16,7 +16,9 @@ from types import FrameType
 from typing import Any
 
 from gstream.cli.logs import log
+from gstream.language.loading import place_of_user
 from gstream.options.stopping import RunStopped, StopRequest
+from gstream.options.wording import meant_by
 from pagestore.errors import GstreamError, interruption, visible
 from pagestore.faults import FAILING, library_error, no_space, number_of, reason_of, shortage
 
@@ -125,6 +127,9 @@ def describe(error: BaseException) -> tuple[int, str]:
     """Exit code and the one line that says where, what, the limit and the remedy."""
     if isinstance(error, GstreamError):
         return error.exit_code, " ".join(error.line.split("\n"))
+    if not isinstance(error, MemoryError) and (place := place_of_user(error)):
+        said = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
+        return EXIT_USAGE, f"{place}: {said}. Mend the file; GSTREAM_DEBUG=1 shows the traceback."
     if isinstance(error, MemoryError):
         detail = f" ({error})" if str(error) else ""
         return EXIT_RESOURCE, (
@@ -234,6 +239,11 @@ def _report_usage(error: Exception) -> int:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "gstream"
     text = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+    wrong = getattr(error, "option_name", None)
+    if context and isinstance(wrong, str) and hasattr(error, "possibilities"):
+        known = [name for option in context.command.params for name in option.opts if name.startswith("--")]
+        like = meant_by(wrong.lstrip("-"), [name[2:] for name in known])
+        text = f"No such option: {wrong}" + (f". Did you mean --{like}?" if like else "")
     # one name alone is taken for the store's
     if "Missing" in type(error).__name__ and getattr(getattr(error, "param", None), "name", None) == "inputs":
         text = "the argument STORE, the name of the store to write, is missing"

@@ -234,7 +234,7 @@ def checkpoint_options(given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None} | asked
 
 
-def check_asked(given: dict[str, Any], own: dict[str, Any], parameters: dict[str, str]) -> None:
+def check_asked(given: dict[str, Any], own: dict[str, Any], parameters: dict[str, Any]) -> None:
     """UsageError, in the command line's words, for an option that the algorithm does not have."""
     from gstream.algorithms.execute import check_certificate
 
@@ -275,14 +275,14 @@ def check_ends(own: dict[str, Any]) -> None:
             )
 
 
-def parse_parameters(given: list[str]) -> dict[str, str]:
-    """`NAME=VALUE` texts as a dictionary; programs read the values by their parameters' types."""
-    parsed: dict[str, str] = {}
+def parse_parameters(given: list[str]) -> dict[str, Any]:
+    """`NAME=VALUE` texts as a dictionary; programs read the values by their parameters' types. Values of a name that is
+    given several times are a list, as of vertices."""
+    parsed: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():
             raise UsageError(f"--param {text}: must be NAME=VALUE, as --param damping=0.9.")
-        if name in parsed:
-            raise UsageError(f"--param {text}: {name} was given before. Pass it once.")
-        parsed[name] = value
+        before = parsed.get(name, [])
+        parsed[name] = [*(before if isinstance(before, list) else [before]), value] if name in parsed else value
     return parsed

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from gstream.options.memory import total_memory
 from gstream.options.values import switch, whole
+from gstream.options.wording import meant_by
 from pagestore.errors import UsageError
 from pagestore.sizes import parse_size, show_bytes
 
@@ -115,9 +115,9 @@ def refuse_unknown(given: Iterable[str], names: Sequence[str]) -> None:
     """UsageError for a keyword that is none of `names`."""
     for name in given:
         if name not in names:
-            like = get_close_matches(name, names, 1, LIKE)
+            like = meant_by(name, names, LIKE)
             raise UsageError(
-                f"{name}: no such option. {f'Did you mean {like[0]}?' if like else 'Known are ' + ', '.join(names)}"
+                f"{name}: no such option. {f'Did you mean {like}?' if like else 'Known are ' + ', '.join(names)}"
             )
 
 

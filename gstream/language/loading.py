@@ -12,8 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pagestore.errors import GstreamError, InputError, UsageError
+from pagestore.errors import OURS, GstreamError, InputError, UsageError
 
+MODULES = "gstream_program_"  # how names of modules begin that are made of users' files
 WHAT = (
     "A program is a class that inherits from gstream.Program, or a function under gstream.record_kernel or "
     "gstream.algorithm."
@@ -73,7 +74,7 @@ def _run_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise InputError(f"{path}: no such file. A program is given as FILE.py:CLASS")
     digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
-    module_name = f"gstream_program_{path.stem}_{digest}"
+    module_name = f"{MODULES}{path.stem}_{digest}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None and spec.loader is not None, "a .py file has a loader"
     module = importlib.util.module_from_spec(spec)
@@ -89,6 +90,18 @@ def _run_file(path: Path) -> ModuleType:
     except Exception as error:
         raise UsageError(f"{_place(error, path)}: {type(error).__name__}: {error}. Fix the file.") from error
     return module
+
+
+def place_of_user(error: BaseException) -> str:
+    """`file:line` where a file of the user's led to the error, with nothing of ours in between; "" if none did."""
+    found = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith(MODULES):
+            found = f"{frame.f_code.co_filename}:{line}"
+        elif module.partition(".")[0] in OURS:
+            found = ""
+    return found
 
 
 def _place(error: Exception, path: Path) -> str:

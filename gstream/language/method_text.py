@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from pagestore.concurrency import LOADING
-from pagestore.errors import UsageError
+from pagestore.errors import UsageError, end_at_the_caller
 
 # The methods of a program and their arguments, by position; a total has TOTAL_SIGNATURE.
 SIGNATURES = {
@@ -27,6 +27,10 @@ TOTAL_SIGNATURE = ("self", "v")
 
 class ProgramError(UsageError):
     """A program that is not in the accepted subset (exit 2)."""
+
+    def __init__(self, *said: object) -> None:
+        super().__init__(*said)
+        end_at_the_caller()  # the class is made in the user's file, which calls nothing of ours
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,8 @@ class Parameter:
 
     def convert(self, given: Any, program: str) -> Any:
         """`given` as this parameter's kind; text is parsed, so that a command line can hand it over. UsageError."""
+        if isinstance(given, list) and len(given) > 1 and self.kind not in ("Vertices", "PerVertex"):
+            raise ProgramError(f"{program}: parameter {self.name} is {given!r}; it has one value. Pass it once.")
         try:
             return self._convert(given)
         except (TypeError, ValueError, OverflowError):
@@ -180,17 +182,17 @@ class Program:
     def __init__(self, **given: Any) -> None:
         cls = type(self)
         if cls is Program:
-            raise UsageError("Program is the base of programs; it runs nothing. Subclass it.")
+            raise ProgramError("Program is the base of programs; it runs nothing. Subclass it.")
         for name in given:
             if name not in cls.parameters:
                 known = ", ".join(cls.parameters) or "none"
-                raise UsageError(f"{cls.__name__} has no parameter {name!r}; it has {known}. Check the spelling.")
+                raise ProgramError(f"{cls.__name__} has no parameter {name!r}; it has {known}. Check the spelling.")
         for name, parameter in cls.parameters.items():
             if given.get(name) is None and parameter.default is None:
                 how = f"Pass {name}=..."
                 if parameter.kind == "PerVertex":
                     how = f"It is an array, which Python alone can pass: graph.run({cls.__name__}, {name}=...)."
-                raise UsageError(f"{cls.__name__}: parameter {name} is not given and has no default. {how}")
+                raise ProgramError(f"{cls.__name__}: parameter {name} is not given and has no default. {how}")
             value = given[name] if given.get(name) is not None else parameter.default
             setattr(self, name, parameter.convert(value, cls.__name__))
 

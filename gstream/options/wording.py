@@ -7,12 +7,11 @@ that call's words; `error.line` keeps the command line's. Options of `gstream co
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
+from difflib import get_close_matches
 
-from pagestore.errors import GstreamError, traceback_lines
+from pagestore.errors import GstreamError, end_at_the_caller
 from pagestore.faults import library_error
 
 OTHERS = {"force": "replace_checkpoint", "batch": "batch_bytes", "node": "nodes", "target": "targets"}
@@ -24,6 +23,7 @@ KEYWORDS = {
 }  # of calls; gstream.options.run_options and the registry add the names of theirs
 SWITCHES = ("resume", "replace_checkpoint", "force", "certify", "float64", "weighted", "ldbc", "endpoints")
 OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?: (FOLDER|FILE|ID|N|host|kept)(?![:\w]))?")
+LIKE, BEGINNING = 0.75, 3  # how like a name must be to be meant; letters that have to begin both, otherwise
 NO_KEYWORD = " or --gpus"  # Python has devices for it
 
 
@@ -70,14 +70,8 @@ def _keyword(found: re.Match[str], others: dict[str, str]) -> str:
     return f"{name}={value}" if value.isupper() else f'{name}="{value}"'
 
 
-def end_at_the_caller() -> None:
-    """Let Python show errors of ours with a traceback that ends at the user's line, unless a program shows its own."""
-    if sys.excepthook is sys.__excepthook__:
-        sys.excepthook = _show
-
-
-def _show(kind: type[BaseException], error: BaseException, place: TracebackType | None) -> None:
-    if isinstance(error, GstreamError):
-        sys.stderr.write("".join(traceback_lines(error)))
-    else:
-        sys.__excepthook__(kind, error, place)
+def meant_by(name: str, known: Iterable[str], like: float = LIKE) -> str:
+    """The known name that a misspelt one means, as tol for tolerance; "" if there is none."""
+    names = list(known)
+    begun = [one for one in names if len(min(one, name, key=len)) >= BEGINNING and one[: len(name)] == name[: len(one)]]
+    return max(begun, key=len, default="") or next(iter(get_close_matches(name, names, 1, like)), "")

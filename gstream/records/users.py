@@ -38,6 +38,11 @@ class UserKernel(RecordKernel):
             if word not in MERGES and SIZE.sub("", word) not in TYPES:
                 refuse_word(self.text, word, f"how copies become one: {', '.join(MERGES)}; or a type: {_shown()}")
         super().__init__(function, said)
+        for name, word in self.types.items():
+            if name in self.merges and word != BITS and not SIZE.search(word):
+                refuse_word(
+                    self.text, said[name], f'of an array, as arrays are what a kernel writes: {name}="{word}[] ..."'
+                )
         if lists not in LISTS:
             refuse_word(self.text, lists, "whose lists: " + ", ".join(LISTS))
         self.lists = lists

@@ -117,3 +117,13 @@ def test_an_option_of_a_name_that_others_have_is_of_their_kind() -> None:
     with pytest.raises(UsageError, match=r"mine: its option k takes other values .* Give it another name\."):
         registry.add((Algorithm("mine", "mine", options=(Option("k", NUMBER),), module="mine"),))
     assert "mine" not in registry.ALGORITHMS
+
+
+@pytest.mark.parametrize("wrong", ["certify_hardst", "run_hardest"])
+def test_a_name_that_the_file_lacks_is_said(tmp_path: Path, hardest: Algorithm, wrong: str) -> None:
+    """The declaration is misspelt, or the function is."""
+    if wrong == "run_hardest":
+        (tmp_path / "hardest.py").write_text(TEXT.replace("def run_hardest", "def run_hardets"))
+    with gstream.open(hub_example().stored(tmp_path)) as graph:
+        with pytest.raises(UsageError, match=rf"hardest.py: hardest needs {wrong}, and there is no such name. Is it "):
+            execute(replace(hardest, proof="certify_hardst"), graph.engine(), {"most": None}, certify=True)

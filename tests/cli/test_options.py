@@ -99,7 +99,6 @@ def test_undirected_by_its_header_and_in_pages(tmp_path: Path, gstream: Command)
         (["wcc", "--gpus", "1025"], "--gpus 1025: it must be 1 to 1024. Leave it out to run on the cores.\n"),
         (["pagerank", "--param", "0.9"], "--param 0.9: must be NAME=VALUE, as --param damping=0.9.\n"),
         (["pagerank", "--param", "a b=1"], "--param a b=1: must be NAME=VALUE, as --param damping=0.9.\n"),
-        (["pagerank", "--param", "a=1", "--param", "a=2"], "--param a=2: a was given before. Pass it once.\n"),
         (["bfs", "--source", "1", "--trace", "no/run.json"], "no/run.json: folder no does not exist. Make it first.\n"),
     ],
 )
@@ -280,3 +279,35 @@ def test_a_switch_that_is_given_both_ways(store: Path, gstream: Command, argumen
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"{said} contradict each other. Pass one of the two.\n"
     assert not Path("other.gs").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "meant"),
+    [("--tolerance", " Did you mean --tol?"), ("--weights", " Did you mean --weighted?"), ("--nonsense", "")],
+)
+def test_an_option_that_is_misspelt(store: Path, gstream: Command, option: str, meant: str) -> None:
+    done = gstream("run", "pagerank", store, option, "1")
+    said = f"gstream run: No such option: {option}.{meant} See gstream run --help.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+def test_a_mistake_in_a_file_of_the_user_s_is_no_bug_of_ours(tmp_path: Path, store: Path, gstream: Command) -> None:
+    text = "import gstream\n\n@gstream.algorithm\ndef mine(sweeps):\n    return {}['ranks']\n"
+    (tmp_path / "mine.py").write_text(text)
+    done = gstream("run", "mine.py", store)
+    said = "mine.py:5: KeyError: 'ranks'. Mend the file; GSTREAM_DEBUG=1 shows the traceback.\n"
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.endswith(said)
+
+
+def test_several_vertices_are_given_one_by_one(tmp_path: Path, store: Path, gstream: Command) -> None:
+    (tmp_path / "near.py").write_text(
+        "from gstream import *\n\nclass Near(Program):\n    combine, value = MIN, u32\n    sources: Vertices\n"
+        "    far: int = 0\n\n    def start(self, v, g):\n        return 0 if v.id in self.sources else INF\n\n"
+        "    def send(self, u, e, g):\n        return u.value + 1\n"
+    )
+    words = ["--param", "sources=1", "--param", "sources=4", "-o", "near.csv"]
+    assert gstream("run", "near.py", store, *words).returncode == 0
+    rows = (tmp_path / "near.csv").read_text().split()
+    assert "1,0" in rows and "4,0" in rows
+    done = gstream("run", "near.py", store, *words[:4], "--param", "far=1", "--param", "far=2")
+    assert done.returncode == 2 and "parameter far is ['1', '2']; it has one value. Pass it once." in done.stderr

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import builtins
 import keyword
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +24,7 @@ from pagestore.memory import convert_arrays
 
 HEAD = "import numpy as np\nimport gstream\nfrom gstream import *\nTHREE, FAR = 3, float('inf')\n"  # four lines
 VERTICES = 500
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -357,3 +361,18 @@ def test_names_that_a_state_has_itself(tmp_path, store):
     text = "@algorithm\ndef k(sweeps):\n    sweeps.keep(boundary=3)\n    return {}\n"
     with gstream.open(store[0]) as graph, pytest.raises(GstreamError, match="keep: boundary is a name of its own"):
         graph.run(written(tmp_path, text))
+
+
+def test_what_a_kernel_writes_is_an_array(tmp_path):
+    path = written(tmp_path, '@record_kernel(big="uint32 sum")\ndef mine(record, big):\n    big[record.vertex] = 1\n')
+    with pytest.raises(GstreamError, match=r'mine.py:6: the decorator says .uint32 sum.*: big="uint32\[\] ...". Use'):
+        load_program(path)
+
+
+def test_tracebacks_of_mistakes_end_at_the_user_s_line(tmp_path):
+    kernel = '@record_kernel(big="uint32 sum")\ndef mine(record, big):\n    big[0] = 1\n'
+    for text in (kernel, "class Mine(Program):\n    combine = 3\n", "mine = Program()\n"):
+        run = [sys.executable, written(tmp_path, text)]
+        done = subprocess.run(run, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+        assert done.returncode == 1 and done.stderr.count('File "') == 1, done.stderr
+        assert 'mine.py", line 5' in done.stderr
