@@ -101,7 +101,7 @@ class Methods(ABC):
         Definition: most edges of a path that leads to a vertex; weighted, too: greatest weight of one, at least 0.
         """
 
-    def widest(self, source: Any = None, execution: str = "sync", certify: bool = False, **options: Any) -> Result:
+    def widest(self, source: Any = None, execution: str = 'sync', certify: bool = False, **options: Any) -> Result:
         """Widest paths: greatest least weight from a source. Columns: vertex, width.
 
         - source: a user ID or several; start here.
@@ -309,7 +309,7 @@ class Methods(ABC):
         - certify: prove the answer (by its definition).
         """
 
-    def hcc(self, execution: str = "sync", certify: bool = False, **options: Any) -> Result:
+    def hcc(self, execution: str = 'sync', certify: bool = False, **options: Any) -> Result:
         """Components by label propagation, for comparison with wcc. Columns: vertex, component.
 
         wcc is faster.

@@ -16,7 +16,7 @@ from gstream.cli.progress import ProgressBar
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import note, print_json, print_pairs
 from gstream.interop.files import opened_files, skipped_file
-from gstream.interop.options import DEFAULT_MEMORY, split_options
+from gstream.interop.options import split_options
 from gstream.options.written import check_stripes, check_workdir, stripe_folders
 from pagestore.errors import ResourceError, UsageError
 from pagestore.sizes import show_bytes, show_count, show_seconds, show_things
@@ -51,7 +51,7 @@ def convert(
     id_bytes: int = typer.Option(None, metavar="4|8", help="Bytes of an ID in pages. Default: the fewest that do."),
     num_vertices: int = typer.Option(None, metavar="N", help="The vertices are 0..N-1, edges or not."),
     id_base: int = typer.Option(None, metavar="0|1", help="With --num-vertices: the first vertex's ID."),
-    memory: str = typer.Option(DEFAULT_MEMORY, metavar="SIZE", help="Memory that the conversion may take."),
+    memory: str | None = typer.Option(None, metavar="SIZE", help="Memory to take at most; default: what is free."),
     threads: int = typer.Option(None, metavar="N", help="Threads. Default: all cores."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show sizes, free space and time; write nothing."),
     bad_lines: str = typer.Option("fail", metavar="fail|skip", help="skip lists them in STORE.skipped.txt."),

@@ -14,7 +14,7 @@ from gstream.cli.progress import ProgressBar
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import print_json
 from gstream.interop.doors import generated_source
-from gstream.interop.options import DEFAULT_MEMORY, split_options
+from gstream.interop.options import split_options
 from gstream.options.written import check_stripes, check_workdir, refuse_existing, stripe_folders
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_things
@@ -53,7 +53,7 @@ def generate(
     columns: int = typer.Option(1, metavar="N", help="Lists of a column page's group, 8 to 128: try 32; 1: rows only."),
     page_size: str = typer.Option("1MiB", metavar="SIZE", help="Bytes of a page: a power of two from 4KiB."),
     id_bytes: int = typer.Option(None, metavar="4|8", help="Bytes of an ID in pages. Default: the fewest that do."),
-    memory: str = typer.Option(DEFAULT_MEMORY, metavar="SIZE", help="Memory that this may take."),
+    memory: str | None = typer.Option(None, metavar="SIZE", help="Memory to take at most; default: what is free."),
     threads: int = typer.Option(None, metavar="N", help="Threads. Default: all cores."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show sizes, free space and time; write nothing."),
     stripe: list[str] = typer.Option(None, metavar="A,B,...", help=STRIPE_HELP),

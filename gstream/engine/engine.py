@@ -32,7 +32,7 @@ from gstream.engine.superstep import stream
 from gstream.engine.turns import Turn
 from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.options.auto_devices import is_auto
-from gstream.options.memory import memory
+from gstream.options.memory import spare_memory
 from gstream.options.run_options import RunOptions, parse_devices, split_cores
 from gstream.options.stopping import Asked
 from gstream.paging.kept_memory import MEMORY
@@ -54,7 +54,6 @@ from pagestore.io import aligned_empty
 ROOM_SECONDS = 1.0  # what is free is asked no more often: that takes 0.4 ms
 wait_ahead_of_others()  # all code that takes part is loaded
 LESS = 0.75  # of what a device had no room for: the next try
-SPARE = 0.85  # of the memory that is free at the start: what a run may take where no cap is given
 
 
 class Engine:
@@ -134,7 +133,7 @@ class Engine:
             return self.options.host_memory
         asked, room = self._room
         if time.monotonic() - asked > ROOM_SECONDS:
-            room = int(memory()[1] * SPARE) + self._held_bytes() + self.memory.free_bytes
+            room = spare_memory() + self._held_bytes() + self.memory.free_bytes
             self._room = (time.monotonic(), room)
         return room
 

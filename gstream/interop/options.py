@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from gstream.options.memory import total_memory
+from gstream.options.memory import spare_memory, total_memory
 from gstream.options.values import switch, whole
 from gstream.options.wording import meant_by
 from pagestore.errors import UsageError
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pagestore.convert.options import ConvertOptions, ProgressHook
     from pagestore.inputs.base import InputOptions
 
-DEFAULT_MEMORY = "2GiB"
 LEAST_MEMORY = 16 << 20  # honoured: at 16 MiB a conversion of 16.8 M edges took 13 MiB more than one of a single edge
 LIKE = 0.6  # how like a known name a word is that is taken for a slip
 FLAG = re.compile(
@@ -50,7 +49,7 @@ class StoreOptions(TypedDict, total=False):
     columns: int
     page_size: int | str
     id_bytes: int | None
-    memory: int | str
+    memory: int | str | None
     threads: int | None
     force: bool
     workdir: str | os.PathLike | None
@@ -94,7 +93,7 @@ def split_options(given: Mapping[str, Any], skipped: Any = None) -> tuple[Conver
     for name in ("threads", "id_bytes", "num_vertices", "id_base", "columns"):
         if asked.get(name) is not None:
             asked[name] = whole(f"--{name}".replace("_", "-"), asked[name])
-    memory = memory_bytes(asked.pop("memory", DEFAULT_MEMORY))
+    memory = memory_bytes(asked.pop("memory", None))
     workdir = asked.pop("workdir", None)
     if "page_size" in asked:
         asked["page_bytes"] = parse_size(asked.pop("page_size"), "--page-size") or 0
@@ -121,13 +120,16 @@ def refuse_unknown(given: Iterable[str], names: Sequence[str]) -> None:
             )
 
 
-def memory_bytes(asked: int | str) -> int:
-    """Bytes of --memory; UsageError below the least that a conversion keeps to, or above the machine's memory."""
+def memory_bytes(asked: int | str | None) -> int:
+    """Bytes of --memory, None: what is free; UsageError below the least that a conversion keeps to, or above the
+    machine's memory."""
+    if asked is None:
+        return max(LEAST_MEMORY, spare_memory())
     size, most = parse_size(asked, "--memory") or 0, total_memory()
     shown = asked if isinstance(asked, str) else show_bytes(asked)
     if size < LEAST_MEMORY:
         raise UsageError(f"--memory {shown}: too little; the least that is honoured is {show_bytes(LEAST_MEMORY)}.")
-    if size > most and asked != DEFAULT_MEMORY:
+    if size > most:
         raise UsageError(f"--memory {shown}: this machine, or its container, has {show_bytes(most)}. Pass less.")
     return size
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+SPARE = 0.85  # of the memory that is free: what a run or a conversion may take where no cap is given
 GROUPS = Path("/sys/fs/cgroup")
 MEMINFO, OWN_GROUP = Path("/proc/meminfo"), Path("/proc/self/cgroup")
 
@@ -22,6 +23,11 @@ def memory() -> tuple[int, int]:
             total = min(total, limit)
             available = min(available, max(0, limit - (_number(folder / "memory.current") or 0)))
     return total, available
+
+
+def spare_memory() -> int:
+    """What may be taken of the memory that is available."""
+    return int(memory()[1] * SPARE)
 
 
 @cache

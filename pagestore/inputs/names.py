@@ -39,6 +39,7 @@ CACHE_SHARE, SORT_SHARE, TABLE_SHARE = 8, 4, 2  # parts of the memory: names see
 BYTES_PER_RANK = 48  # (hash, rank) pairs, their copy in a table
 LEAST_SORT_BYTES = 1 << 20
 CACHE_SLOTS = 1 << 12  # at least
+NAME_BYTES = 8  # of the input that hold a name, about: more slots than names are of no use
 SEEDS = 4
 MOST_NAMES = 1 << 24  # told apart: 400 MB at most; `convert.estimate` ends the sample long before
 
@@ -115,8 +116,8 @@ class _Dictionary:
         return DenseSource(self._union, edges, None, names)
 
     def _distribute(self, hashed: EdgeFile, parts: NameParts) -> None:
-        slots = max(self._memory_bytes // CACHE_SHARE // 16, CACHE_SLOTS)
-        cache = np.full((min(slots, 1 << 31), 2), EMPTY, dtype=np.uint64)
+        slots = min(self._memory_bytes // CACHE_SHARE // 16, (self._union.total_bytes or 1 << 34) // NAME_BYTES)
+        cache = np.full((min(max(slots, CACHE_SLOTS), 1 << 31), 2), EMPTY, dtype=np.uint64)
         ticker = Ticker(self._hook, "read names", self._union.total_bytes, "bytes")
         with self._union.a_pass() if isinstance(self._union, SeveralSources) else nullcontext():
             for source in self._sources:

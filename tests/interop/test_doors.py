@@ -16,7 +16,8 @@ import pytest
 import scipy.sparse as sp
 
 import gstream
-from gstream.interop.options import ReadOptions
+from gstream.interop.options import ReadOptions, split_options
+from gstream.options import memory
 from pagestore.errors import InputError, ResourceError, UsageError
 from pagestore.inmemory import MOST_EDGES
 
@@ -308,3 +309,11 @@ def test_disks_that_lack_room_are_said(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("pagestore.convert.estimate.free_bytes", lambda folder: 10)
     with pytest.raises(ResourceError, match="put temporary files on another disk with workdir, or raise memory"):
         gstream.from_edges([1], [2], store=tmp_path / "a.gs")
+
+
+@pytest.mark.parametrize(("free", "taken"), [(10 << 30, int(0.85 * (10 << 30))), (1 << 20, 16 << 20)])
+def test_a_conversion_takes_what_is_free(free, taken, monkeypatch):
+    """Never less than a conversion keeps to."""
+    monkeypatch.setattr(memory, "memory", lambda: (free, free))
+    assert split_options({})[0].memory_bytes == taken
+    assert split_options({"memory": "64MiB"})[0].memory_bytes == 64 << 20
