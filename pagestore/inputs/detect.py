@@ -42,7 +42,8 @@ def detect_format(stream: ByteStream) -> str:
     if suffix.lower() in SUFFIXES:
         suffix = os.path.splitext(bare)[1]
     by_name = next((kind for kind, known in FORMATS.items() if suffix.lower() in known.suffixes), None)
-    refuse_foreign(stream, head, suffix.lower(), by_name)
+    if found := refuse_foreign(stream, head, suffix.lower(), by_name):
+        return found
     if by_name is not None and by_name != "text":
         return by_name
     return "gr" if _looks_like_dimacs(head) else "text"
@@ -132,6 +133,9 @@ def _as_one(
     workdir: Path, memory_bytes: int, progress: ProgressHook | None, sample: bool,
 ) -> EdgeSource:  # fmt: skip
     """Several inputs as one graph; opened again, in their places, where names in others make their numbers names."""
+    alone = next((one for one in opened if one.ids is not None or one.names is not None), None)
+    if alone is not None and len(opened) > 1:
+        raise InputError(f"{alone.name}: lists its own vertices, and can't be joined with others. Convert it alone.")
     if named := any(getattr(source, "strings", False) for source in opened):
         _read_as_names(found, opened, options, workdir, memory_bytes)
     if options.directed is not None:

@@ -97,10 +97,13 @@ def refuse_archives(stream: ByteStream, head: bytes) -> None:
         )
 
 
-def refuse_foreign(stream: ByteStream, head: bytes, suffix: str, kind: str | None) -> None:
-    """InputError for a kind of the table. `suffix`: of the name, in small letters; `kind`: the format that it says."""
+def refuse_foreign(stream: ByteStream, head: bytes, suffix: str, kind: str | None) -> str:
+    """InputError for a kind of the table, or the format that reads it after all; "" where it is no such kind.
+
+    `suffix`: of the name, in small letters; `kind`: the format that it says.
+    """
     if kind is not None and not signatures.FORMATS[kind].marked:
-        return
+        return ""
     name = stream.name
     for other in signatures.FOREIGN:
         if head.startswith(other.magic or b"\0none"):
@@ -117,17 +120,28 @@ def refuse_foreign(stream: ByteStream, head: bytes, suffix: str, kind: str | Non
     if kind in (None, "gr", "metis", "adjacency", "ldbc", *signatures.TEXTS):
         for pattern, other in OPENINGS:
             if pattern.match(text):
+                if other.format:
+                    return other.format
                 raise _refusal(name, other)
     if kind is None:
         for other in signatures.FOREIGN:
             if suffix in other.suffixes:
                 raise _refusal(name, other)
+    return ""
 
 
 def _refusal(name: str, kind: signatures.Foreign) -> InputError:
+    return InputError(f"{name}: is {kind.name}, which convert does not read. {_advice(name, kind)}")
+
+
+def _advice(name: str, kind: signatures.Foreign) -> str:
     path = STDIN if name == "stdin" else name
-    advice = kind.advice.format(file=shlex.quote(path), path=path.replace("\\", "\\\\").replace('"', '\\"'))
-    return InputError(f"{name}: is {kind.name}, which convert does not read. {advice}")
+    return kind.advice.format(file=shlex.quote(path), path=path.replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def advice_of(kind: str, name: str) -> str:
+    """What makes an edge list of the input `name`, which is of this kind of the table."""
+    return _advice(name, next(other for other in signatures.FOREIGN if other.name == kind))
 
 
 def _is_galois(head: bytes) -> bool:

@@ -66,19 +66,24 @@ FORMATS = {
     "graph500-int64": Format((".int64",), "records.Int64PairSource", (), True, False),
     "parquet": Format((".parquet", ".pq"), "arrow.ParquetSource", (b"par1",), True),
     "arrow": Format((".arrow", ".feather", ".ipc", ".arrows"), "arrow.ArrowSource", (b"arrow1",), True),
+    "graphml": Format((".graphml",), "graphfiles.graphml"),
+    "gexf": Format((".gexf",), "graphfiles.gexf"),
+    "gml": Format((".gml",), "graphfiles.gml"),
+    "pajek": Format((), "graphfiles.pajek"),
     "npy": Format((".npy",), "npy.NpySource", (b"\x93numpy",), True),
     "npz": Format((".npz",), "npy.NpzSource", (b"pk\x03\x04",), True),
 }
 TEXTS = ("text", "csv", "tsv", "el", "wel")
 TABLES = ("parquet", "arrow")
+GRAPH_FILES = ("graphml", "gexf", "gml", "pajek")
 LIMITED_OPTIONS = (  # fields of InputOptions, a message, and the formats that take the option beside texts
-    ("string_ids", "--string-ids is for text, Parquet and Arrow", TABLES),
+    ("string_ids", "--string-ids is for text, Parquet and Arrow", (*TABLES, *GRAPH_FILES)),
     ("header", "--header and --no-header are for text", ()),
     ("comments", "--comments is for text", ()),
     ("decimal", "--decimal is for text", ()),
     ("where", "--where is for text, Parquet and Arrow", TABLES),
     ("source_column", "--source-column and --target-column are for text, Parquet and Arrow", TABLES),
-    ("weight_column", "--weight-column is for text, TNTP, Parquet and Arrow", (*TABLES, "tntp")),
+    ("weight_column", "--weight-column is for text, TNTP, Parquet and Arrow", (*TABLES, *GRAPH_FILES, "tntp")),
 )
 DIMACS_LINE = re.compile(rb"p[ \t]+[a-z]+[ \t]+[0-9]+[ \t]+[0-9]+[ \t]*\r?\Z")
 DIMACS_EDGES = {"sp": "a", "edge": "e", "col": "e"}  # problem: the letter of its edges' lines
@@ -92,8 +97,8 @@ DIMACS_OTHERS = {
 class Foreign(NamedTuple):
     """A kind of file that convert does not read: what shows it, and what makes an edge list of it.
 
-    advice: `{file}` is its quoted name for a shell. opening: of the first line that is no comment; comment: of the
-    file itself, comments and all.
+    format: the one of FORMATS that reads it, up to a size. advice: `{file}` is its quoted name for a shell. opening:
+    of the first line that is no comment; comment: of the file itself, comments and all.
     """
 
     name: str
@@ -102,6 +107,7 @@ class Foreign(NamedTuple):
     opening: str = ""
     comment: str = ""
     suffixes: tuple[str, ...] = ()
+    format: str = ""
 
 
 def _networkx(reader: str) -> str:
@@ -142,7 +148,7 @@ FOREIGN = (
             comment=r"%\s*bip\b"),
     Foreign("Pajek", _command(_PAJEK, "; convert that with --num-vertices N --id-base 1, N as after *Vertices, "
                               "and with --undirected if it was *Edges; lists and matrices are left out"),
-            opening=r"\*\s*(vertices|arcs|edges|arcslist|edgeslist|matrix|network|partition|vector)\b"),
+            opening=r"\*\s*(vertices|arcs|edges|arcslist|edgeslist|matrix|network|partition|vector)\b", format="pajek"),
     Foreign("a NetDraw file (VNA)", _command("awk '/^ *[*]/{{on = tolower($1) ~ /tie/; next}} on' {file} > edges.txt"),
             opening=r"\*\s*(node|tie)s?[ _]"),
     Foreign("SIF", _command("awk '{{for (i = 3; i <= NF; i++) print $1 \"\\t\" $i}}' {file} > edges.tsv",
@@ -151,13 +157,13 @@ FOREIGN = (
                             "; of an undirected graph convert that with --undirected"),
             opening=r"(nodedef|edgedef)\s*>", suffixes=(".gdf",)),
     Foreign("GML", _networkx("read_gml"), opening=r"((creator|version|comment)\b[^\n]*\n\s*)*graph\s*\[",
-            suffixes=(".gml",)),
+            format="gml"),
     Foreign("DOT", _command("gvpr 'E{{print($.tail.name, \"\\t\", $.head.name)}}' {file} > edges.tsv",
                             " (gvpr is Graphviz's); if it begins with graph, convert that with --undirected"),
             opening=r"(strict\s+)?(di)?graph(\s+([\w.]+|\"[^\"\n]*\"))?\s*\{", suffixes=(".dot", ".gv")),
     Foreign("GraphML", _networkx("read_graphml"), opening=r"<graphml\b|<\?xml(?=[^\0]*<graphml\b)",
-            suffixes=(".graphml",)),
-    Foreign("GEXF", _networkx("read_gexf"), opening=r"<gexf\b|<\?xml(?=[^\0]*<gexf\b)", suffixes=(".gexf",)),
+            format="graphml"),
+    Foreign("GEXF", _networkx("read_gexf"), opening=r"<gexf\b|<\?xml(?=[^\0]*<gexf\b)", format="gexf"),
     Foreign("a web page (HTML)", "Download the file itself: a page came in its place.",
             opening=r"<!doctype\s+html|<html\b|<\?xml(?=[^\0]*<html\b)", suffixes=(".html", ".htm")),
     Foreign("RDF (N-Triples or Turtle)",
@@ -202,7 +208,8 @@ FOREIGN = (
             opening=r"(weighted)?adjacency(hyper)?graph\s*\n"),
     Foreign("an edge array of PBBS", _command("tail -n +2 {file} > edges.txt"), opening=r"(weighted)?edgearray\s*\n"),
     Foreign("the properties of a graph of WebGraph",
-            "Make an edge list of it first: java it.unimi.dsi.webgraph.ArcListASCIIGraph NAME edges.txt.",
+            "Pipe its arcs: webgraph to arcs NAME | gstream convert - STORE; or make an edge list of it first: java "
+            "it.unimi.dsi.webgraph.ArcListASCIIGraph NAME edges.txt.",
             comment=r"#\s*bvgraph\b|(#[^\n]*\n)*\s*graphclass\s*=", suffixes=(".properties",)),
     Foreign("a hypergraph of hMETIS", "Make an edge list of it first: an edge there has any number of ends.",
             suffixes=(".hgr", ".hmetis")),

@@ -339,7 +339,7 @@ CASES = [
     (
         "a.GraphML",
         b"<?xml version='1.0'?>\n<graphml/>\n",
-        'a.GraphML: is GraphML, which convert does not read. Make an edge list of it first: python3 -c \'import networkx as nx; nx.write_edgelist(nx.read_graphml("a.GraphML"), "edges.tsv", delimiter="\\t", data=["weight"])\'; of an undirected graph convert that with --undirected.',
+        'a.GraphML: can\'t be read as GraphML (file not successfully read as graphml). Make an edge list of it first: python3 -c \'import networkx as nx; nx.write_edgelist(nx.read_graphml("a.GraphML"), "edges.tsv", delimiter="\\t", data=["weight"])\'; of an undirected graph convert that with --undirected.',
     ),
     ("a.e", b"1 x\n", "a.e: its IDs are not numbers; Graphalytics numbers its vertices. Read it with --format text."),
 ]
