@@ -39,7 +39,7 @@ class KeptMemory:
     """
 
     def __init__(self, keeps: bool = True, pin: Callable[[np.ndarray], Callable[[], None]] | None = None) -> None:
-        self._keeps, self._pin = keeps, pin
+        self._keeps, self._pin, self._most = keeps, pin, KEPT
         self._shelves: dict[int, deque[Piece]] = {}
         self._lent: dict[int, tuple[weakref.ref[np.ndarray], Piece]] = {}
         self._left: deque[Piece] = deque()  # past what is kept: to be unpinned
@@ -58,24 +58,24 @@ class KeptMemory:
             return np.empty(count, dtype) if fill is None else np.full(count, fill, dtype)
         room = -(-size // HUGE_BYTES) * HUGE_BYTES if size > HUGE_BYTES else -(-size // LEAST_BYTES) * LEAST_BYTES
         self._unpin(self._left)
+        shelf = self._shelves.setdefault(room, deque())
         try:
-            piece = self._shelves[room].pop()
-        except (KeyError, IndexError):
+            piece = shelf.pop()
+        except IndexError:
             piece, self.made = self._from_system(room), self.made + 1
         # Views of views refer to the first array whose memory is no array's: to this one.
         root = np.frombuffer(piece.memory, np.uint8)
         key = id(root)
-        self._lent[key] = weakref.ref(root, lambda _: self._back(key, room)), piece
+        self._lent[key] = weakref.ref(root, lambda _: self._back(key, shelf)), piece
         array = root[:size].view(dtype)
         if fill is not None:
             array.fill(fill)
         return array
 
-    def _back(self, key: int, room: int) -> None:
-        """Nobody refers to an array any more."""
+    def _back(self, key: int, shelf: deque[Piece]) -> None:
+        """Nobody refers to an array any more. Reads no global name: arrays die after those at the end of a process."""
         piece = self._lent.pop(key)[1]
-        shelf = self._shelves.setdefault(room, deque()) if self._keeps else self._left
-        if len(shelf) < KEPT:
+        if self._keeps and len(shelf) < self._most:
             shelf.append(piece)
         elif self._pin is not None:
             self._left.append(piece)
@@ -86,9 +86,8 @@ class KeptMemory:
 
     def release(self) -> None:
         """Give back to the system what nobody uses. Memory that is in use comes back later, and is kept again."""
-        for size in list(self._shelves):
-            self._unpin(self._shelves.pop(size, deque()))
-        self._unpin(self._left)
+        for shelf in [*list(self._shelves.values()), self._left]:
+            self._unpin(shelf)
 
     def close(self) -> None:
         """Unpin all, and keep nothing from now on. Arrays that are in use stay."""
@@ -99,8 +98,12 @@ class KeptMemory:
             self._lent[key] = reference, Piece(piece.memory, nothing)
 
     def _unpin(self, pieces: deque[Piece]) -> None:
-        while pieces:
-            pieces.pop().unpin()
+        while True:
+            try:
+                piece = pieces.pop()
+            except IndexError:  # maybe another thread took the last one
+                return
+            piece.unpin()
 
     def _from_system(self, size: int) -> Piece:
         try:

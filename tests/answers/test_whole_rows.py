@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +19,7 @@ from gstream.results.column import Column
 from gstream.results.result import Result
 from tests.answers.graphs import Example
 
+ROOT = Path(gstream.__file__).parent.parent
 VERTICES = 43  # no multiple of 8
 
 
@@ -149,6 +153,20 @@ def test_memory_that_somebody_refers_to_is_not_used_again():
     assert memory.made == 2
     first, second = filled(3), filled(4)
     assert memory.made == 2 and (first == 3).all() and (second == 4).all()
+
+
+def test_a_process_ends_quietly_with_arrays_in_use():
+    text = (
+        "import sys\nimport numpy as np\n"
+        "from gstream.paging.kept_memory import MEMORY, KeptMemory\n"
+        "held = [MEMORY.take(1 << 20, np.uint8, 1) for _ in range(20)]\n"
+        "memory = KeptMemory(pin=lambda array: lambda: None)\n"
+        "held += [memory.take(1 << 20, np.uint8, 1) for _ in range(20)]\n"
+        # modules are emptied in the order opposite to that of their imports: this one after the memory's
+        "np.kept = [held, sys.modules[KeptMemory.__module__], np]\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
 def test_memory_is_given_back_and_some_of_it_never_kept():
