@@ -171,7 +171,7 @@ class Graph(Methods, Views):
             steps = planned_supersteps(algorithm, own, given.get("max_supersteps"))
             return self._work(given, lambda engine: plan_facts(plan_of(algorithm, engine, own), *steps))
         program = load_program(algorithm) if isinstance(algorithm, str) else algorithm
-        steps = planned_supersteps("", {}, given.get("max_supersteps"))
+        steps = planned_supersteps("", {}, given.get("max_supersteps"), program)
         if isinstance(program, Program):
             program = in_store_order(program, self.store)
             return self._work(given, lambda engine: plan_facts(engine.plan(program), *steps))

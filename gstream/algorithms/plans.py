@@ -16,9 +16,16 @@ if TYPE_CHECKING:
 USUAL_STEPS = 20  # an example where nobody knows how many: PageRank takes about so many until the default --tol
 
 
-def planned_supersteps(algorithm: str, own: dict[str, Any], max_supersteps: int | None) -> tuple[int | None, str]:
+def planned_supersteps(
+    algorithm: str, own: dict[str, Any], max_supersteps: int | None, program: Any = None
+) -> tuple[int | None, str]:
     """(supersteps to plan for, "exact" or "most" if options say how many, "assumed" for an example). None: as many as
-    the frontier lasts, or USUAL_STEPS as an example of a program that visits all pages each time."""
+    the frontier lasts, or USUAL_STEPS as an example of a program that visits all pages each time.
+
+    program: of the user's own, or None.
+    """
+    if hasattr(program, "merges") and "frontier" not in program.parameters:
+        return 1, "exact"  # a record kernel that sweeps once
     known = ALGORITHMS[algorithm].defaults | own if algorithm in ALGORITHMS else {}
     if known.get("iterations") is not None:
         return known["iterations"], "exact"
@@ -43,8 +50,12 @@ def plan_of_own(program: Any, engine: Engine, parameters: dict[str, str]) -> Pla
     from gstream.algorithms.support.own_runs import stand_in_for
     from gstream.algorithms.support.session import Session
 
-    with Session(engine) as session:
-        return engine.plan(stand_in_for(session, program, parameters))
+    before = engine.options
+    try:
+        with Session(engine) as session:
+            return engine.plan(stand_in_for(session, program, parameters))
+    finally:
+        engine.options = before
 
 
 def plan_of(algorithm: str, engine: Engine, own: dict[str, Any], certify: bool = False) -> Plan:

@@ -43,12 +43,13 @@ def plan(**given: Any) -> None:
     algorithm, store, own = given["algorithm"], given["store"], own_options(given)
     parameters = parse_parameters(given["param"] or [])
     check_asked(given, own, parameters)
-    supersteps, what = planned_supersteps(algorithm, own, given["max_supersteps"])
+    program = load_program(algorithm) if is_program_path(algorithm) else None
+    supersteps, what = planned_supersteps(algorithm, own, given["max_supersteps"], program)
     opening, options = open_store(store, stripe_folders(given["stripe"])), engine_options(given)
     options |= checkpoint_options(given)
     with opening as opened, Engine(opened, RunOptions(**options)) as engine:
-        if is_program_path(algorithm):
-            planned = plan_of_own(load_program(algorithm), engine, parameters)
+        if program is not None:
+            planned = plan_of_own(program, engine, parameters)
         else:
             planned = plan_of(algorithm, engine, own, given["certify"])
         facts = plan_facts(planned, supersteps, what)
