@@ -376,6 +376,8 @@ def test_tracebacks_of_mistakes_end_at_the_user_s_line(tmp_path):
         done = subprocess.run(run, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
         assert done.returncode == 1 and done.stderr.count('File "') == 1, done.stderr
         assert 'mine.py", line 5' in done.stderr
+
+
 def test_a_kernel_that_sweeps_once_is_planned_for_one_superstep(store, tmp_path):
     once = '@record_kernel(found="float64[] sum")\ndef adds(record, degree, found):\n    atomic_add(found, 0, 1.0)\n'
     path = written(tmp_path, HOPS + once)
