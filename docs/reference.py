@@ -116,8 +116,13 @@ def method_stubs() -> str:
     return HEAD + "\n".join(_stub(entry) for entry in ALGORITHMS.values())
 
 
+def _literal(default: Any) -> str:
+    """A default as ruff formats it."""
+    return f'"{default}"' if isinstance(default, str) else repr(default)
+
+
 def _stub(entry: Any) -> str:
-    own = [f"{one.name}: {one.type} = {one.default!r}" for one in entry.options]
+    own = [f"{one.name}: {one.type} = {_literal(one.default)}" for one in entry.options]
     given = ["self", *own, "certify: bool = False", "**options: Any"]
     first = f"    def {entry.name}({', '.join(given)}) -> Result:"
     if len(first) > WIDTH:

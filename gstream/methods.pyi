@@ -31,7 +31,7 @@ class Methods(ABC):
     def pagerank(
         self, alpha: float = 0.85, tol: float = 1e-06, max_iter: int = 100, iterations: int | None = None,
         personalization: Any = None, weighted: bool = False, float64: bool = False, active_above: float | None = None,
-        execution: str = 'sync', certify: bool = False, **options: Any,
+        execution: str = "sync", certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """PageRank, NetworkX's definition. Columns: vertex, pagerank.
 
@@ -54,7 +54,7 @@ class Methods(ABC):
 
     def sssp(
         self, source: Any = None, predecessors: bool = True, float64: bool = False, cutoff: float | None = None,
-        targets: Any = None, execution: str = 'sync', certify: bool = False, **options: Any,
+        targets: Any = None, execution: str = "sync", certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Shortest paths by edge weight from a source. Columns: vertex, distance, predecessor.
 
@@ -101,7 +101,7 @@ class Methods(ABC):
         Definition: most edges of a path that leads to a vertex; weighted, too: greatest weight of one, at least 0.
         """
 
-    def widest(self, source: Any = None, execution: str = 'sync', certify: bool = False, **options: Any) -> Result:
+    def widest(self, source: Any = None, execution: str = "sync", certify: bool = False, **options: Any) -> Result:
         """Widest paths: greatest least weight from a source. Columns: vertex, width.
 
         - source: a user ID or several; start here.
@@ -133,7 +133,7 @@ class Methods(ABC):
 
     def rwr(
         self, source: Any = None, alpha: float = 0.85, tol: float = 1e-06, max_iter: int = 100, weighted: bool = False,
-        float64: bool = False, execution: str = 'sync', certify: bool = False, **options: Any,
+        float64: bool = False, execution: str = "sync", certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Random walks with restart: PageRank personalised to sources. Columns: vertex, proximity.
 
@@ -309,7 +309,7 @@ class Methods(ABC):
         - certify: prove the answer (by its definition).
         """
 
-    def hcc(self, execution: str = 'sync', certify: bool = False, **options: Any) -> Result:
+    def hcc(self, execution: str = "sync", certify: bool = False, **options: Any) -> Result:
         """Components by label propagation, for comparison with wcc. Columns: vertex, component.
 
         wcc is faster.
