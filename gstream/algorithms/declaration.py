@@ -118,7 +118,7 @@ class Algorithm:
     directed: whether it needs a directed store or an undirected one; otherwise: what is said of the other kind, after
     "is directed, and". topology: "out", "in" or "both", where it needs these pages. weights: ANY or NOT_NEGATIVE, where
     it reads weights; with an option `weighted`, where that is asked for. holds: bytes a vertex. kept: bytes a vertex
-    that a checkpoint keeps, and what they are; "": it keeps none.
+    that a checkpoint keeps, and what they are; "": it keeps none. sweeps: supersteps of an iteration.
     program: the class whose code `gstream show` prints. units, proof_units: what GPUs compile beside it for the run,
     and for the certificate: "MODULE:NAME NAME ..." of programs and kernels. module: where it is declared.
     """
@@ -142,6 +142,7 @@ class Algorithm:
     weights: str = ""
     holds: str = ""
     kept: str = ""
+    sweeps: int = 1
     program: str = ""
     units: tuple[str, ...] = ()
     proof_units: tuple[str, ...] = ()

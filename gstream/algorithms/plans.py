@@ -34,7 +34,7 @@ def planned_supersteps(
     if bound is not None:
         return bound, "most"
     if "max_iter" in known:
-        return min(USUAL_STEPS, known["max_iter"]), "assumed"
+        return ALGORITHMS[algorithm].sweeps * min(USUAL_STEPS, known["max_iter"]), "assumed"
     return None, "assumed"
 
 

@@ -198,6 +198,14 @@ def test_wrong_use(name, options, message, tmp_path):
     assert str(caught.value).startswith(message)
 
 
+@pytest.mark.parametrize("name", ["hits", "eigenvector", "katz", "rwr"])
+def test_plans_count_the_supersteps_of_iterations(name, tmp_path):
+    example = hub_example(True, topology="both")
+    own = {"max_iter": 3, "tol": 0.0} | {"katz": {"alpha": 1e-4}, "rwr": {"source": 0}}.get(name, {})
+    with gstream.open(example.stored(tmp_path)) as graph:
+        assert graph.plan(name, **own)["supersteps"] == getattr(graph, name)(**own).summary["supersteps"]
+
+
 def test_tables_and_plots(tmp_path):
     from gstream.reporting.plots import plot_result
 

@@ -89,7 +89,7 @@ ALGORITHMS = (
             WEIGHTED,
         ),
         plan="program_of_hits", proof=".residual_proofs:certify_hits", proof_bytes=89, certificate="residual",
-        kept="16: hubs, authorities",
+        kept="16: hubs, authorities", sweeps=2,
         weights=NOT_NEGATIVE, holds="56",
         program="gstream.programs.hits:Authorities",
         units=("gstream.programs.hits:Hubs WeightedAuthorities WeightedHubs",),
