@@ -161,9 +161,10 @@ def test_pages_are_pinned_as_they_are_read(store, expected, monkeypatch, devices
         pinned.clear()
 
 
+@pytest.mark.parametrize("cap", [{}, {"host_memory": 64 << 20}])
 @pytest.mark.parametrize("allowed", [True, False])
-def test_answers_come_through_pinned_memory(store, expected, monkeypatch, allowed):
-    """Where it may not be pinned, the long way; nothing stays pinned."""
+def test_answers_come_through_pinned_memory(store, expected, monkeypatch, allowed, cap):
+    """Where it may not be pinned, the long way. Without a cap it is kept; once the graph closes, nothing is pinned."""
     pinned, usual = [], cuda.Gpu.pin
 
     def pin(gpu, array, touched=False):
@@ -173,15 +174,17 @@ def test_answers_come_through_pinned_memory(store, expected, monkeypatch, allowe
         pinned.append(array.nbytes)
         return undo
 
-    monkeypatch.setattr(cuda, "PINNED_TO_FETCH", 1)
+    monkeypatch.setattr(cuda, "PINNED_TO_FETCH", 4 * V)
+    monkeypatch.setattr("gstream.paging.kept_memory.LEAST_BYTES", 4 * V)
     monkeypatch.setattr(GpuDevice, "pin", lambda device, array, touched=False: nothing)
     monkeypatch.setattr(cuda.Gpu, "pin", pin)
-    with Engine(store, RunOptions(devices=["cuda"])) as engine:
+    with Engine(store, RunOptions(devices=["cuda"], **cap)) as engine:
         assert np.array_equal(engine.run(PROGRAMS["bfs"]()).value, expected["bfs"].value)
     with gstream.open(store.path) as graph:
         labels = graph.wcc().to_numpy().tobytes()
-        assert graph.wcc(devices="cuda", device_memory=400_000).to_numpy().tobytes() == labels
+        assert graph.wcc(devices="cuda", device_memory=400_000, **cap).to_numpy().tobytes() == labels
     assert pinned == ([4 * V, store.layout.id_dtype.itemsize * V] if allowed else [])
+    assert not standin.PINNED
 
 
 @pytest.mark.parametrize("cache", ["pinned", "lru"])
