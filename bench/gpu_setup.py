@@ -188,13 +188,16 @@ class Iteration:
         return cls(Samples(tuple(seconds)), median(first), moved, ours.in_store_order(answer))
 
 
-def against_peers(figure: Figure, program: str, where: str, scale: int) -> Iterator[Figure]:
-    """Rows of a figure in milliseconds against what is to be reached at this scale, and what is recorded of peers."""
+def against_peers(figure: Figure, program: str, where: str, scale: int, call: Figure | None = None) -> Iterator[Figure]:
+    """Rows of a figure in milliseconds against what is to be reached at this scale, and what is recorded of peers.
+
+    call: the time of whole calls, which is what peers' figures are of; None: the figure is of what theirs are.
+    """
     aim = RACE.get((program, where), ("", {}))[1].get(scale)
     if aim is not None:
         yield figure.aim(aim, f"{aim:g} ms at scale {scale}")
     for peer, milliseconds in PEERS.get((program, where), {}).get(scale, {}).items():
-        yield figure.versus(peer, milliseconds, recorded=RECORD)
+        yield (call or figure).versus(peer, milliseconds, recorded=RECORD)
 
 
 def against_ceiling(figure: Figure, ceiling: Ceiling, size: float) -> Figure:

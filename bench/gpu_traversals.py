@@ -132,6 +132,15 @@ def time_figure(setup: Setup, store: Store, what: str, timed: Timed, ceiling: Ce
     return against_ceiling(figure, ceiling, size) if size else figure
 
 
+def call_figure(figure: Figure, timed: Timed) -> Figure:
+    """The time of whole calls, with attaching and the answer, in place of their loops'."""
+    wholes = Samples(tuple(account.whole_s for account in timed.accounts))
+    return replace(
+        figure, what=f"{figure.what}, whole call", value=wholes.mean * 1e3, spread=wholes.spread(1e3),
+        note=f"of it {timed.loops.mean * 1e3:.3g} ms in the loop",
+    )  # fmt: skip
+
+
 def bfs(setup: Setup) -> Iterator[Figure]:
     """Distances from random sources."""
     store = setup.store("undirected")
@@ -141,7 +150,7 @@ def bfs(setup: Setup) -> Iterator[Figure]:
         if setup.scale == TARGET_SCALE:
             aim = IN_CORE_BFS_MS if place == "in-core" else STREAMED_MS
             yield figure.aim(aim, f"{aim:.0f} ms at scale {TARGET_SCALE}")
-        yield from against_peers(figure, "BFS", place, setup.scale)
+        yield from against_peers(figure, "BFS", place, setup.scale, call_figure(figure, timed))
         if place == "streamed":
             yield bytes_figure(store, figure, timed)
 
@@ -176,7 +185,7 @@ def components(setup: Setup) -> Iterator[Figure]:
         yield replace(figure, need=SWEEP_SHARE, target="90 % of the link") if aimed and place == SWEPT else figure
         if aimed:
             yield figure.aim(STREAMED_MS, f"{STREAMED_MS:.0f} ms at scale {TARGET_SCALE}")
-        yield from against_peers(figure, "components", place, setup.scale)
+        yield from against_peers(figure, "components", place, setup.scale, call_figure(figure, timed))
 
 
 def sssp(setup: Setup) -> Iterator[Figure]:
@@ -184,6 +193,6 @@ def sssp(setup: Setup) -> Iterator[Figure]:
     store = setup.store("weighted")
     sources = store.sources(min(setup.sources, SSSP_SOURCES))
     calls = [lambda session, source=source: session.sssp(source) for source in sources]
-    for place, _, figure in each_place(setup, store, "SSSP", calls):
+    for place, timed, figure in each_place(setup, store, "SSSP", calls):
         yield figure
-        yield from against_peers(figure, "SSSP", place, setup.scale)
+        yield from against_peers(figure, "SSSP", place, setup.scale, call_figure(figure, timed))

@@ -96,22 +96,29 @@ def check_answer(program: str, algorithm: str, answer: Path, expected: np.ndarra
     check(gap <= CLOSE, f"{program}: ranks are {gap:.1e} apart")
 
 
-def timed(graph: Graph, program: str, algorithm: str, source: int, repeats: int, devices: Sequence[str] = ()) -> Timed:
-    """Run a program as often as asked, and check each answer."""
+def timed(
+    graph: Graph, programs: Sequence[str], algorithm: str, source: int, repeats: int, devices: Sequence[str] = ()
+) -> dict[str, Timed]:
+    """Run the programs by turns, so that what disturbs one disturbs the others, and check each answer."""
     text, expected = text_of(graph), reference(graph.kron, algorithm, source)
-    wholes, stages = [], []
+    found: dict[str, list[tuple[float, dict[str, float]]]] = {program: [] for program in programs}
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.npy"
-        words = [program, algorithm, str(text), str(source), str(answer), *devices]
-        for _ in range(repeats):
+        for program in [*programs] * repeats:
             for path in (text, text.with_suffix(".task.gs")):
                 if path.exists():
                     put_out_of_cache(path)
+            words = [program, algorithm, str(text), str(source), str(answer), *devices]
             done = run([sys.executable, "-m", "bench.task_programs", *words])
             check_answer(program, algorithm, answer, expected, graph.kron.degree)
-            wholes.append(done.seconds)
-            stages.append(json.loads(done.output.splitlines()[-1]))
-    return Timed(Samples(tuple(wholes)), {name: Samples(tuple(one[name] for one in stages)) for name in STAGES})
+            found[program].append((done.seconds, json.loads(done.output.splitlines()[-1])))
+    return {
+        program: Timed(
+            Samples(tuple(whole for whole, _ in runs)),
+            {name: Samples(tuple(stages[name] for _, stages in runs)) for name in STAGES},
+        )
+        for program, runs in found.items()
+    }
 
 
 def figures(
@@ -123,8 +130,7 @@ def figures(
     there = [peer for peer in PEERS if find_spec(peer)]
     where = f" on {','.join(devices)}" if devices else ""
     for algorithm, title in ALGORITHMS.items():
-        found = {one: timed(graph, one, algorithm, source, repeats) for one in there}
-        found |= {one: timed(graph, one, algorithm, source, repeats, devices) for one in OURS}
+        found = timed(graph, [*there, *OURS], algorithm, source, repeats, devices)
         for program, times in found.items():
             ours = program in OURS
             whole = Figure(
