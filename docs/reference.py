@@ -141,5 +141,10 @@ def _stub(entry: Any) -> str:
     return "\n".join((first, f'        """{lines[0].strip()}', *lines[1:], '        """', ""))
 
 
+def _in_python(value: Any) -> str:
+    """A value as the formatter writes it."""
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
 if __name__ == "__main__":
     STUBS.write_text(method_stubs())
