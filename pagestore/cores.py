@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pagestore.errors import UsageError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -32,6 +34,8 @@ def checked_threads(threads: int | None, option: str = "--threads") -> int:
 
 def in_order(items: Iterable[Item], work: Callable[[Item], Result], threads: int) -> Iterator[tuple[Item, Result]]:
     """(item, work(item)) in the order of the items, of which threads + 1 at most are under way."""
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, and `gstream --help` imports this file
+
     waiting: deque[tuple[Item, Future[Result]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:

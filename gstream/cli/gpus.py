@@ -7,7 +7,6 @@ GPU that fails or hangs is a line of the report, never its end.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -121,6 +120,8 @@ def _smi() -> tuple[list[tuple[dict[str, Any], str]], str | None]:
 
 def _objects(text: str) -> list[dict[str, Any]]:
     """The lines that are JSON objects: libraries may print others, and the last may be cut."""
+    import json
+
     found = []
     for line in text.splitlines():
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import sys
@@ -69,6 +68,8 @@ def _is_own(member: Any, module: str) -> bool:
 
 def _run_file(path: Path) -> ModuleType:
     """Run the file as a module, once more each time: it may have changed."""
+    import hashlib  # slow to import, and `gstream --help` imports this file
+
     if path.suffix != ".py":
         raise UsageError(f"{path}: is no Python file. A program is given as FILE.py:CLASS")
     if not path.is_file():
