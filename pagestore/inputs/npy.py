@@ -15,7 +15,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -228,10 +228,16 @@ class NpzSource(EdgeSource):
         self._members = [*parts, "data"]
 
     def _member(self, member: str) -> ArrayStream:
-        with refused_when_damaged(f"{self.name}:{member}", "is damaged", "Write the file again."):
-            archive = zipfile.ZipFile(self._path)
-            file = archive.open(f"{member}.npy")
-        return ArrayStream(f"{self.name}:{member}", file)
+        with (
+            refused_when_damaged(f"{self.name}:{member}", "is damaged", "Write the file again."),
+            zipfile.ZipFile(self._path) as archive,
+        ):
+            file = archive.open(f"{member}.npy")  # keeps the archive's file open until it is closed itself
+        with ExitStack() as undo:
+            undo.enter_context(file)
+            stream = ArrayStream(f"{self.name}:{member}", file)
+            undo.pop_all()
+        return stream
 
     def _described(self, member: str, count: int, kinds: str) -> np.ndarray:
         """A member that holds `count` elements of one of some kinds of dtype."""
@@ -246,8 +252,11 @@ class NpzSource(EdgeSource):
             stream.close()
 
     def chunks(self) -> Iterator[EdgeChunk]:
-        streams = [self._member(member) for member in (self._members if self.weighted else self._members[:2])]
-        try:
+        with ExitStack() as opened:
+            streams = []
+            for member in self._members if self.weighted else self._members[:2]:
+                streams.append(self._member(member))
+                opened.callback(streams[-1].close)
             first = 0
             for parts in self._pairs(streams) if self._format in ("csr", "csc") else self._plain(streams):
                 weight = parts[2] if self.weighted else None
@@ -255,9 +264,6 @@ class NpzSource(EdgeSource):
                     parts = [parts[1], parts[0]]
                 yield checked_chunk(self.name, first, parts[0], parts[1], weight, self._ids)
                 first += len(parts[0])
-        finally:
-            for stream in streams:
-                stream.close()
 
     def _plain(self, streams: list[ArrayStream]) -> Iterator[list[np.ndarray]]:
         rows = streams[0].rows

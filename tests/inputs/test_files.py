@@ -143,7 +143,7 @@ def test_paths(tmp_path, monkeypatch):
         "folder: is a folder without files to read; names that begin with . or _ are left out."
     )
     assert message("a.txt/b", tmp_path) == "a.txt/b: can't be opened (not a directory). Check the path and its rights."
-    assert message(good, tmp_path, format="gml").startswith("--format gml: unknown; it is one of text, csv, ")
+    assert message(good, tmp_path, format="dot").startswith("--format dot: unknown; it is one of text, csv, ")
     assert message([], tmp_path) == "no input: name at least one file, or - for stdin."
     assert message(["-", "-"], tmp_path) == "stdin (-) is named twice; it can be read once."
     assert message("g.e", tmp_path) == "g.e: no such file. Check the path."
