@@ -18,8 +18,7 @@ class Methods(ABC):
     ) -> Result:  # fmt: skip
         """Breadth-first search: fewest edges from a source. Columns: vertex, distance, predecessor.
 
-        From the nearest source along out-edges. Of several predecessors that are as near, the one of least store ID is
-        taken, so --order of the store may change which (never the distances).
+        From the nearest source along out-edges. Of several predecessors that are as near, the one of least ID is taken.
 
         - source: a user ID or several; start here.
         - depth_limit: go at most N edges far; default: to the end.
@@ -60,7 +59,7 @@ class Methods(ABC):
 
         From the nearest source. Sums of integer weights are exact; of float weights float32, or float64 on request. Of
         several predecessors on shortest paths, the one of least distance is taken, then of fewest edges from there,
-        then of least store ID, which --order of the store may change (never the distances).
+        then of least ID.
 
         - source: a user ID or several; start here.
         - predecessors: the column predecessor, and the pass that finds it.

@@ -39,6 +39,7 @@ def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
         "weights": None,
         "ids": _id_facts(store),
         "order": meta.order,
+        "order_reason": meta.provenance.get("order_reason", ""),
         "page_bytes": meta.page_bytes,
         "id_bytes": meta.id_bytes,
         "columns": meta.columns,

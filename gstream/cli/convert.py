@@ -16,7 +16,7 @@ from gstream.cli.progress import ProgressBar
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import note, print_json, print_pairs
 from gstream.interop.files import opened_files, skipped_file
-from gstream.interop.options import split_options
+from gstream.interop.options import DEFAULT_ORDER, split_options
 from gstream.options.written import check_stripes, check_workdir, stripe_folders
 from pagestore.errors import ResourceError, UsageError
 from pagestore.sizes import show_bytes, show_count, show_seconds, show_things
@@ -45,7 +45,7 @@ def convert(
     keep: str = typer.Option(None, metavar="min|max|sum|count|first", help="Its weight with --dedupe. Default: min."),
     drop_self_loops: bool = typer.Option(False, "--drop-self-loops", help="Drop edges from a vertex to itself."),
     topology: str = typer.Option("both", metavar="both|out|in", help="Page sets of a directed graph."),
-    order: str = typer.Option("natural", metavar="natural|degree|in|out", help="Numbering inside the store."),
+    order: str = typer.Option(DEFAULT_ORDER, metavar="auto|natural|degree|in|out", help="Numbering inside the store."),
     columns: int = typer.Option(1, metavar="N", help="Lists of a column page's group, 8 to 128: try 32; 1: rows only."),
     page_size: str = typer.Option("1MiB", metavar="SIZE", help="Bytes of a page: a power of two from 4KiB."),
     id_bytes: int = typer.Option(None, metavar="4|8", help="Bytes of an ID in pages. Default: the fewest that do."),
@@ -179,6 +179,7 @@ def report_lines(report: Report, compile_seconds: float) -> list[tuple[str, str]
                      f"{report.dropped_duplicates:,} and {report.dropped_self_loops:,} dropped"),
         ("store", f"{report.path}: {show_bytes(report.store_bytes)}; pages of {show_bytes(report.page_bytes)}: "
                   f"{pages}"),
+        *([("order", f"{report.order}: {report.order_reason}")] if report.order_reason else []),
         *([("stripes", ", ".join(min(path, os.path.relpath(path), key=len) for path in report.stripes))]
           if report.stripes else []),
         ("took", f"{show_seconds(report.seconds)}{compiling}, {show_count(report.edges_per_second)} edges/s, "

@@ -14,7 +14,7 @@ from gstream.cli.progress import ProgressBar
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import print_json
 from gstream.interop.doors import generated_source
-from gstream.interop.options import split_options
+from gstream.interop.options import DEFAULT_ORDER, split_options
 from gstream.options.written import check_stripes, check_workdir, refuse_existing, stripe_folders
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_things
@@ -49,7 +49,7 @@ def generate(
     dedupe: bool = typer.Option(False, "--dedupe", help="Keep one of equal edges."),
     drop_self_loops: bool = typer.Option(False, "--drop-self-loops", help="Drop edges from a vertex to itself."),
     topology: str = typer.Option("both", metavar="both|out|in", help="Page sets of a directed graph."),
-    order: str = typer.Option("natural", metavar="natural|degree|in|out", help="Numbering inside the store."),
+    order: str = typer.Option(DEFAULT_ORDER, metavar="auto|natural|degree|in|out", help="Numbering inside the store."),
     columns: int = typer.Option(1, metavar="N", help="Lists of a column page's group, 8 to 128: try 32; 1: rows only."),
     page_size: str = typer.Option("1MiB", metavar="SIZE", help="Bytes of a page: a power of two from 4KiB."),
     id_bytes: int = typer.Option(None, metavar="4|8", help="Bytes of an ID in pages. Default: the fewest that do."),

@@ -96,6 +96,7 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("repeated", f"{show_things(facts['duplicates'], 'duplicate edge')}, "
                      f"{show_things(facts['self_loops'], 'self-loop')}"),
         ("order", f"{facts['order']}, {facts['id_bytes']}-byte IDs, pages of {show_bytes(facts['page_bytes'])}"),
+        *([("because", facts["order_reason"])] if facts["order_reason"] else []),
     ]  # fmt: skip
     one = "an edge" if facts["directed"] else "a stored edge"
     for name, topology in facts["topologies"].items():

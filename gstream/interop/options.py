@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from pagestore.convert.options import ConvertOptions, ProgressHook
     from pagestore.inputs.base import InputOptions
 
+DEFAULT_ORDER = "auto"
 LEAST_MEMORY = 16 << 20  # honoured: at 16 MiB a conversion of 16.8 M edges took 13 MiB more than one of a single edge
 LIKE = 0.6  # how like a known name a word is that is taken for a slip
 FLAG = re.compile(
-    r"--([a-z][a-z-]*)(?: (?![a-z]+:)(\d+(?= --|[,.)]|$)|N|FILE|FOLDER|skip|fail|both|out|in|natural|degree|count|max)"
-    r"\b)?"
+    r"--([a-z][a-z-]*)(?: (?![a-z]+:)"
+    r"(\d+(?= --|[,.)]|$)|N|FILE|FOLDER|skip|fail|both|out|in|auto|natural|degree|count|max)\b)?"
 )
 COMMAND = re.compile(r"gstream convert (\S+) STORE")
 SWITCHES = ("dedupe", "drop_self_loops", "string_ids", "resume", "force", "verify", "scramble")
@@ -93,6 +94,7 @@ def split_options(given: Mapping[str, Any], skipped: Any = None) -> tuple[Conver
     for name in ("threads", "id_bytes", "num_vertices", "id_base", "columns"):
         if asked.get(name) is not None:
             asked[name] = whole(f"--{name}".replace("_", "-"), asked[name])
+    asked.setdefault("order", DEFAULT_ORDER)
     memory = memory_bytes(asked.pop("memory", None))
     workdir = asked.pop("workdir", None)
     if "page_size" in asked:

@@ -1,4 +1,4 @@
-"""Trees and paths of searches. Where several paths are as short, the store's order chooses, not NetworkX's."""
+"""Trees and paths of searches. Where several are as short, the least natural indices choose, not NetworkX's order."""
 
 from __future__ import annotations
 

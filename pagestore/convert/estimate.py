@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pagestore.convert.choose import may_reorder
 from pagestore.convert.options import ConvertOptions
 from pagestore.convert.scan import Tally
 from pagestore.convert.storage import free_bytes
@@ -144,7 +145,7 @@ def store_bytes(
     pages = int(words * slack) // (layout.words - layout.header_words) + 1
     page = options.page_bytes + (layout.weight_page_bytes(weight_bytes) if weight_bytes else 0)
     heads = vertices * HEAD_NEIGHBOURS * id_bytes if options.heads else 0
-    vectors = vertices * (8 + (8 if named else 0) + (id_bytes if options.order != "natural" else 0))
+    vectors = vertices * (8 + (8 if named else 0) + (id_bytes if may_reorder(options.order, vertices) else 0))
     return topologies * pages * page, topologies * heads + vectors + (1 << 20)
 
 
@@ -277,7 +278,7 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     id_bytes = options.id_bytes or (4 if vertices < 1 << 32 else 8)
     dtype = tally.weight_dtype(source.name) if weighted else None
     width = 0 if dtype is None else dtype.itemsize
-    shuffles = topologies + (options.order != "natural")
+    shuffles = topologies + may_reorder(options.order, vertices)
     budget = Budget(options.memory_bytes, options.workers, width, id_bytes, 0, vertices, stored, shuffles)
     pages, rest = store_bytes(vertices, stored, topologies, options, id_bytes, width, known is None)
     work, kept = work_bytes(budget)

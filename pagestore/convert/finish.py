@@ -226,6 +226,7 @@ def describe(
         "input": job.source.name,
         "input_bytes": job.source.total_bytes,
         "options": options.lasting(),
+        **({"order_reason": job.report.order_reason} if job.report.order_reason else {}),
         **getattr(job.source, "provenance", {}),
     }
     content = [FORMAT, VERSION, provenance, identity.digest(), identity.vertices, job.directed, f"{first.hash:016x}"]
@@ -242,7 +243,7 @@ def describe(
     dropped = left + getattr(job.source, "dropped", 0)
     return Meta(
         vertices=identity.vertices, edges=one.edges, directed=job.directed, page_bytes=options.page_bytes,
-        id_bytes=job.id_bytes, weighted=job.weighted, order=options.order, topologies=job.topologies,
+        id_bytes=job.id_bytes, weighted=job.weighted, order=job.report.order, topologies=job.topologies,
         id_kind=identity.kind, id_base=identity.id_base, heads=options.heads, max_out_degree=largest["out"],
         max_in_degree=largest.get("in", largest["out"]), self_loops=first.loops, duplicates=first.duplicates - left,
         dropped_duplicates=dropped, dropped_self_loops=job.report.dropped_self_loops,
@@ -311,7 +312,7 @@ def _tell(job: Job, meta: Meta, plans: dict[str, PagePlan], edges: dict[str, Sor
     report.column_pages = {name: column_pages(plan.directory) for name, plan in plans.items()}
     report.padding_bytes = {name: plan.padding_words * meta.id_bytes for name, plan in plans.items()}
     if job.options.columns > 1:
-        report.notes += rows_in_spite_of_columns(report, job.options.order)
+        report.notes += rows_in_spite_of_columns(report, report.order)
 
 
 def rows_in_spite_of_columns(report: Report, order: str) -> list[str]:

@@ -16,7 +16,7 @@ from pagestore.sizes import parse_size, show_things
 
 TOPOLOGIES = ("both", "out", "in")
 KEEPS = ("min", "max", "sum", "count", "first")
-ORDERS = ("natural", "degree", "in", "out")
+ORDERS = ("natural", "auto", "degree", "in", "out")
 DEFAULT_MEMORY_BYTES = 2 << 30
 COLUMNS_TEXT = f"a power of two from {COLUMN_WIDTHS[0]} to {COLUMN_WIDTHS[-1]}"
 
@@ -29,7 +29,8 @@ class ConvertOptions:
 
     `memory_bytes` bounds everything beyond the interpreter and its libraries; it, `threads`, `workdir`, `resume` and
     `replace` never change a byte of the store. `order_buckets`: buckets of the approximate sort (Edge-Vertex paper,
-    section 4.1), None = one a degree. `columns`: records of a group in column pages (its Per_Group_Num, section 4.2),
+    section 4.1), None = one a degree. `order` "auto" is natural or degree order as the edges say
+    (pagestore.convert.choose). `columns`: records of a group in column pages (its Per_Group_Num, section 4.2),
     1 = none. `workdir` is for temporary files (default: beside the store, in STORE.partial.d). Without `replace` an
     existing store is left alone. `stripe`: folders, on as many disks, that the pages are spread over, by stretches of
     `stripe_pages` (None: 4 MiB of them, less for few pages); the store remembers them as absolute names. `keep`: what
@@ -180,6 +181,8 @@ class Report:
     work_bytes: int = 0  # temporary files at most
     resumed: bool = False
     phase_seconds: dict[str, float] = field(default_factory=dict)
+    order: str = "natural"  # of the store
+    order_reason: str = ""  # why `auto` took it
     seconds: float = 0.0
     peak_memory_bytes: int = 0
     notes: list[str] = field(default_factory=list)

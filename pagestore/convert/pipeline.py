@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from pagestore.convert.buckets import BOTH, IN, OUT, Buckets
+from pagestore.convert.choose import choose_order, may_reorder
 from pagestore.convert.combine import combined
 from pagestore.convert.edgefile import SpillLog
 from pagestore.convert.estimate import Budget, shares, store_bytes, work_bytes
@@ -144,7 +145,9 @@ class Conversion(Job):
         edges, place = first, None
         if self.options.order != "natural":
             with self._phase("order"):
-                edges, place = self._reorder(first)
+                self._choose(first)
+                if self.report.order != "natural":
+                    edges, place = self._reorder(first)
         sorted_edges = {self.topologies[0]: edges}
         if len(self.topologies) > 1:
             with self._phase("in"):
@@ -158,6 +161,13 @@ class Conversion(Job):
         self.report.work_bytes = max(self.report.work_bytes, self.work.used_bytes())
         with self._phase("pack"):
             write_store(self, first, sorted_edges, degrees, place)
+
+    def _choose(self, first: SortedEdges) -> None:
+        """Tell the report which order the store gets."""
+        self.report.order = self.options.order
+        if self.options.order == "auto":
+            choice = choose_order(first)
+            self.report.order, self.report.order_reason = choice.order, choice.reason
 
     def _vanishing(self) -> str:
         """What to tell of weights that are too small for 4-byte floats."""
@@ -247,7 +257,7 @@ class Conversion(Job):
         held = 0 if identity.table is None else identity.table.nbytes
         if isinstance(self.edges_from, SpillLog):
             held += self.edges_from.held_bytes
-        shuffles = len(self.topologies) + (options.order != "natural")
+        shuffles = len(self.topologies) + may_reorder(options.order, vertices)
         target_bytes = 4 if vertices <= 1 << 32 else 8
         budget = Budget(options.memory_bytes, self.threads, width, target_bytes, held, vertices, keys, shuffles)
         self.budget = budget
@@ -312,7 +322,7 @@ class Conversion(Job):
         options = self.options
         far = self._far_degrees(first, "order") if self.directed else None
         near_is = "in" if self.direction == IN else "out"
-        wanted = "out" if options.order == "degree" else options.order
+        wanted = "out" if self.report.order == "degree" else self.report.order
         by, other = (first.degrees, far) if not self.directed or wanted == near_is else (far, first.degrees)
         assert by is not None
         path = None if self.budget.results_in_memory else self.work.file("place")

@@ -23,7 +23,7 @@ import numpy as np
 
 from gstream.algorithms.components import boruvka
 from gstream.algorithms.declaration import ANY, EDGE, Algorithm
-from gstream.algorithms.support.edgerows import check_ascending, edge_columns, natural_names
+from gstream.algorithms.support.edgerows import check_ascending, edge_columns, natural_bytes, natural_names
 from gstream.algorithms.support.refusal import check_said, refuse, refuse_edge
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import named, note
@@ -172,11 +172,6 @@ def _join_ends(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
 
     for copy in copies:
         np.copyto(other, copy["other"], where=named(copy["other"]) < named(other))
-
-
-def natural_bytes(session: Session) -> int:
-    """What `natural_names` take."""
-    return 0 if session.meta.order == "natural" else session.id_dtype.itemsize * session.meta.vertices
 
 
 def total_of(weight: np.ndarray) -> int | float:

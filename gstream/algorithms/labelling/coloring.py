@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.components.msf import natural_bytes
 from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.labelling import palette
 from gstream.algorithms.support.array_sweep import join_falls
 from gstream.algorithms.support.blocks import degrees_bytes, most_neighbours, neighbours, neighbours_dtype
-from gstream.algorithms.support.edgerows import natural_names
+from gstream.algorithms.support.edgerows import natural_bytes, natural_names
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.resident import Resident

@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.components.msf import natural_bytes
 from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.support.blocks import degrees_bytes, neighbours, neighbours_dtype
-from gstream.algorithms.support.edgerows import natural_names
+from gstream.algorithms.support.edgerows import natural_bytes, natural_names
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import BLOCK, blocks, is_ahead, note

@@ -40,3 +40,8 @@ def check_ascending(source: np.ndarray, target: np.ndarray) -> None:
 def natural_names(session: Session) -> np.ndarray:
     """id[V]: natural index of each store ID; of none where they are equal."""
     return session.natural_ids() if session.meta.order != "natural" else np.empty(0, session.id_dtype)
+
+
+def natural_bytes(session: Session) -> int:
+    """What `natural_names` take."""
+    return 0 if session.meta.order == "natural" else session.id_dtype.itemsize * session.meta.vertices

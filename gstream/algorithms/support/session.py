@@ -147,8 +147,8 @@ class Session(Keeping):
         self._needed -= {"degree", "in_degree"}
 
     def names_done(self) -> None:
-        """`natural_ids` may go where memory is short."""
-        self._needed.discard("natural_ids")
+        """`natural_ids` and `store_ids` may go where memory is short."""
+        self._needed -= {"natural_ids", "store_ids"}
 
     @property
     def id_dtype(self) -> np.dtype:
@@ -349,6 +349,10 @@ class Session(Keeping):
     def natural_ids(self) -> np.ndarray:
         """id[V]: natural index of each store ID."""
         return self._array("natural_ids", self.store.natural_ids)
+
+    def store_ids(self) -> np.ndarray:
+        """id[V]: store ID of each natural index."""
+        return self._array("store_ids", lambda: self.store.store_ids(0, self.meta.vertices))
 
     def pages_of(self, name: str, bits: np.ndarray) -> np.ndarray:
         """bool[pages]: the pages of topology `name` whose range of vertices has a bit set (uint64[ceil(V / 64)])."""

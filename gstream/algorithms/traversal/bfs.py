@@ -28,8 +28,8 @@ MANY = 1 << 22  # distances that all cores count: of fewer, one counts in 1 ms, 
 ALGORITHMS = (
     Algorithm(
         "bfs", "breadth-first search: fewest edges from a source",
-        """From the nearest source along out-edges. Of several predecessors that are as near, the one of least store ID
-        is taken, so --order of the store may change which (never the distances).""",
+        """From the nearest source along out-edges. Of several predecessors that are as near, the one of least ID is
+        taken.""",
         columns=("vertex", "distance", "predecessor"),
         options=(
             SOURCE,
@@ -38,8 +38,8 @@ ALGORITHMS = (
         ),
         plan="program_of_bfs", proof=".distance_proofs:certify_bfs", proof_bytes=16, certificate="exact",
         kept="4: distances",
-        holds="8, heads 16, predecessors 4",
-        program="gstream.programs.bfs:BFS", units=(".nearest:open_words nearest_by_hops",),
+        holds="8, heads 16, predecessors 4, reordered 12 more",
+        program="gstream.programs.bfs:BFS", units=(".nearest:open_words nearest_by_hops least_key",),
         proof_units=(".distance_proofs:check_hops",),
     ),
     Algorithm(

@@ -5,12 +5,14 @@
 * predecessor: id[V], all bits set if there is none. open_bits: u64[ceil(V / 64)], reached vertices that are no source.
 * hops: u4[V], edges of equal distance between a vertex and a nearer one (zero weights, or weights that rounding
   absorbs); FAR if not known.
+* natural: id[V], natural indices, or of no element if store IDs are natural indices. Ties go by them, so no answer
+  depends on the order of the store.
 * `pull`: pages have in-lists, whose vertex is v; otherwise out-lists, whose vertex is u.
 """
 
 from __future__ import annotations
 
-from gstream.algorithms.support.shared import BLOCK, FAR, blocks, lower, u32
+from gstream.algorithms.support.shared import BLOCK, FAR, blocks, lower, named, u32
 from gstream.hostcode.adjacency import stretch
 from gstream.hostcode.bitmaps import is_set
 from gstream.hostcode.casts import u64
@@ -23,16 +25,28 @@ WORDS = 32  # of a bitmap that are an item: one for each lane
 
 
 @helper
-def offer(predecessor, v, u, distance, hops):
-    """Make u the predecessor of v if (distance, hops, ID) of u is less than that of the one it has."""
+def offer(predecessor, v, u, distance, hops, natural):
+    """Make u the predecessor of v if (distance, hops, natural index) of u is less than that of the one it has."""
     seen = predecessor[v]
     while True:
         if seen != ~predecessor.dtype.type(0):
             if distance[u] > distance[seen]:
                 return
             if distance[u] == distance[seen]:
-                if hops[u] > hops[seen] or (hops[u] == hops[seen] and u >= u64(seen)):
+                if hops[u] > hops[seen]:
                     return
+                if hops[u] == hops[seen] and named(natural, u) >= named(natural, seen):
+                    return
+        written, seen = compare_and_swap(predecessor, v, seen, predecessor.dtype.type(u))
+        if written:
+            return
+
+
+@helper
+def offer_equal(predecessor, v, u, natural):
+    """`offer` where all candidates of v have one distance."""
+    seen = predecessor[v]
+    while seen == ~predecessor.dtype.type(0) or named(natural, u) < named(natural, seen):
         written, seen = compare_and_swap(predecessor, v, seen, predecessor.dtype.type(u))
         if written:
             return
@@ -75,7 +89,7 @@ def open_words(item, distance, predecessor, is_source, open_bits):
 @kernel
 def nearest_heads(heads, first, distance, predecessor, bits, counter):
     """Breadth-first search: settle the open vertices first..first+len(heads)-1 from their heads, and clear their bits.
-    In-lists ascend, so the first neighbour one step nearer is the least. first is a multiple of 64."""
+    In-lists ascend, so in natural order the first neighbour one step nearer is the least. first is a multiple of 64."""
     none, edges = ~heads.dtype.type(0), u64(0)
     for begin, end in blocks(counter, len(heads)):
         for row in range(begin, end):
@@ -95,9 +109,43 @@ def nearest_heads(heads, first, distance, predecessor, bits, counter):
     return edges
 
 
-@record_kernel(predecessor="min")
-def nearest_by_hops(record, distance, predecessor, open_bits, pull):
-    """Breadth-first search: the least in-neighbour one step nearer, of every open vertex."""
+@kernel
+def make_keys(distance, natural, shift, key, counter):
+    """key (u4[V]) = distance << shift | natural index; all bits set if there is no path."""
+    for begin, end in blocks(counter, len(key)):
+        for v in range(begin, end):
+            far = u64(distance[v])
+            key[v] = FAR if far == u64(FAR) else u32(far << u64(shift) | u64(natural[v]))
+    return u64(0)
+
+
+@record_kernel(key="uint32[]", least="uint32[] min")
+def least_key(record, key, least, open_bits):
+    """least[v] = the least key among in-neighbours of every open vertex: no in-neighbour is nearer than one step, so
+    that of the predecessor. It takes one gather an edge where `nearest_by_hops` takes two and a branch."""
+    v = record.vertex
+    if not is_set(open_bits, v):
+        return
+    found = FAR
+    for u in record.neighbours():
+        found = min(found, key[u])
+    lower(least, v, found)
+
+
+@kernel
+def take_least(least, shift, store_of, counter):
+    """least[v] (a key, or all bits set) becomes the store ID of the key's vertex. store_of: id[V]."""
+    mask = (u64(1) << u64(shift)) - u64(1)
+    for begin, end in blocks(counter, len(least)):
+        for v in range(begin, end):
+            if least[v] != FAR:
+                least[v] = store_of[u64(least[v]) & mask]
+    return u64(0)
+
+
+@record_kernel(predecessor="own")
+def nearest_by_hops(record, distance, natural, predecessor, open_bits, pull):
+    """Breadth-first search: the least in-neighbour one step nearer, by natural index, of every open vertex."""
     owner = record.vertex
     if (pull and not is_set(open_bits, owner)) or (not pull and distance[owner] == ~distance.dtype.type(0)):
         return
@@ -105,18 +153,19 @@ def nearest_by_hops(record, distance, predecessor, open_bits, pull):
         wanted = distance[owner] - u32(1)
         for u in record.neighbours():
             if distance[u] == wanted:
-                lower(predecessor, owner, u)
-                break
+                offer_equal(predecessor, owner, u, natural)
+                if len(natural) == 0:  # lists ascend
+                    break
     else:
         onward = distance[owner] + u32(1)
         for v in record.neighbours():
             if distance[v] == onward:
-                lower(predecessor, v, owner)
+                offer_equal(predecessor, v, owner, natural)
 
 
 @record_kernel(distance="length[]", predecessor="own")
-def nearest_by_weight(record, distance, hops, predecessor, open_bits, pull):
-    """The in-neighbour of least (distance, hops, ID) among those on tight edges that come before v in that order."""
+def nearest_by_weight(record, distance, hops, natural, predecessor, open_bits, pull):
+    """The in-neighbour of least (distance, hops, natural index) of those on tight edges that come before v so."""
     owner = record.vertex
     if pull and not is_set(open_bits, owner):
         return
@@ -127,16 +176,26 @@ def nearest_by_weight(record, distance, hops, predecessor, open_bits, pull):
         if distance[u] > distance[v] or not is_set(open_bits, v):
             continue
         if distance[u] < distance[v] or hops[u] < hops[v]:
-            offer(predecessor, v, u, distance, hops)
+            offer(predecessor, v, u, distance, hops, natural)
 
 
 @kernel
-def take_offers(predecessor, other, distance, hops, counter):
+def take_offers(predecessor, other, distance, hops, natural, counter):
     """Of two copies of `predecessor` the one that comes first."""
     for begin, end in blocks(counter, len(predecessor)):
         for v in range(begin, end):
             if other[v] != ~predecessor.dtype.type(0):
-                offer(predecessor, v, u64(other[v]), distance, hops)
+                offer(predecessor, v, u64(other[v]), distance, hops, natural)
+    return u64(0)
+
+
+@kernel
+def take_equal_offers(predecessor, other, natural, counter):
+    """`take_offers` of breadth-first search: all candidates of a vertex have one distance."""
+    for begin, end in blocks(counter, len(predecessor)):
+        for v in range(begin, end):
+            if other[v] != ~predecessor.dtype.type(0):
+                offer_equal(predecessor, v, u64(other[v]), natural)
     return u64(0)
 
 

@@ -1,11 +1,13 @@
-"""Predecessors of BFS and SSSP in a pass of their own: the in-neighbour of least (distance, hops, store ID).
+"""Predecessors of BFS and SSSP in a pass of their own: the in-neighbour of least (distance, hops, natural index).
 
 The candidates of v are its in-neighbours u on tight edges (distance[u] + weight == distance[v]) that come before v in
 (distance, hops). If every weight counts, they are nearer than v, and predecessors form trees with the sources as roots.
 Zero weights, and weights that rounding absorbs, leave plateaus of equal distance. There `hops` counts the edges from a
 vertex that has a nearer candidate or is a source. Rounds over the plateaus' pages find them; of long plateaus one host
 thread does, by breadth-first search. Predecessors go down in (distance, hops), so there is no cycle, and they do not
-depend on devices, threads or batches.
+depend on devices, threads, batches or the order of the store. In natural order lists ascend, so that a list is read
+up to its first candidate. In another order the whole list is read: for breadth-first search by keys of 4 bytes, which
+hold distance and natural index, where they fit.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 
 from gstream.algorithms.support import lists
 from gstream.algorithms.support.arguments import unreached
+from gstream.algorithms.support.edgerows import natural_bytes, natural_names
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import FAR
@@ -44,10 +47,12 @@ def find_predecessors(
     predecessor.fill(session.none)
     session.each(nearest.open_vertices, distance, unreached(distance.dtype), is_source, open_bits)
     reached = int(count_bits(open_bits) + count_bits(is_source))
+    natural = natural_names(session)
     if weighted:
-        _by_weight(session, distance, predecessor, open_bits)
+        _by_weight(session, distance, natural, predecessor, open_bits)
     else:
-        _by_hops(session, distance, predecessor, open_bits)
+        _by_hops(session, distance, natural, predecessor, open_bits)
+    session.names_done()
     return predecessor, reached
 
 
@@ -61,7 +66,7 @@ def held_bytes(session: Session, distance: np.dtype, weighted: bool = True, look
     vertices = session.meta.vertices
     both = vertices * (np.dtype(distance).itemsize + session.id_dtype.itemsize)
     beside = vertices * (HOPS.itemsize if weighted else 0) + 2 * bitmap_bytes(vertices)
-    return both + (beside if looked_for else 0)
+    return both + (beside + 3 * natural_bytes(session) if looked_for else 0)  # names both ways, and keys
 
 
 def _on_gpu(
@@ -72,32 +77,63 @@ def _on_gpu(
     open_bits are then all reached vertices that are no source.
     """
     (name, pull), arrays = session.gathers(), (distance, predecessor, is_source, open_bits)
+    given = arrays if session.meta.order == "natural" else (*arrays, session.natural_ids())
     device, table, room = session.engine.devices[0], session.engine.graph.tables[name], session.engine.device_memory
     if len(session.engine.devices) > 1 or not device.keeps_all(table):
         return False
-    if room is not None and device.memory_bytes + bytes_of(arrays) > room:  # pages would have to go
+    if room is not None and device.memory_bytes + bytes_of(given) > room:  # pages would have to go
         return False
-    with Resident(session, *arrays) as resident:
+    with Resident(session, *given) as resident:
         if resident.on_gpu:
             resident.each(nearest.open_words, -(-len(open_bits) // nearest.WORDS), *arrays)
-            resident.sweep(name, nearest.nearest_by_hops, (distance, predecessor, open_bits, pull))
+            resident.sweep(
+                name, nearest.nearest_by_hops, (distance, natural_names(session), predecessor, open_bits, pull)
+            )
             return True
     return False
 
 
-def _by_hops(session: Session, distance: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray) -> None:
+def _by_hops(
+    session: Session, distance: np.ndarray, natural: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray
+) -> None:
     """Breadth-first search: the heads settle most vertices, the pages of the others are swept."""
     name, pull = session.gathers()
-    if pull:
+    if pull and len(natural):
+        shift = max(len(distance) - 1, 1).bit_length()
+        deepest = int(distance.max(initial=0, where=distance != unreached(distance.dtype)))
+        if predecessor.itemsize == 4 and (deepest + 1) << shift < nearest.FAR:
+            _by_keys(session, distance, natural, predecessor, open_bits, shift)
+            return
+    elif pull:
         for first, heads in session.heads(name):
             session.look(nearest.nearest_heads, heads, first, distance, predecessor, open_bits)
     if not open_bits.any():
         return
-    arrays = (distance, predecessor, open_bits, pull)
-    session.sweep_among(name, nearest.nearest_by_hops, arrays, open_bits if pull else None)
+
+    def join(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+        for copy in copies:
+            session.each(nearest.take_equal_offers, predecessor, copy["predecessor"], natural)
+
+    arrays = (distance, natural, predecessor, open_bits, pull)
+    session.sweep_among(name, nearest.nearest_by_hops, arrays, open_bits if pull else None, join)
 
 
-def _by_weight(session: Session, distance: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray) -> None:
+def _by_keys(
+    session: Session, distance: np.ndarray, natural: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray,
+    shift: int,
+) -> None:  # fmt: skip
+    """Breadth-first search in another order than the natural one: one sweep for the least key of each vertex."""
+    key = np.empty(len(distance), np.uint32)
+    session.reserve(key)
+    session.each(nearest.make_keys, distance, natural, shift, key, items=len(key))
+    session.sweep_among(session.gathers()[0], nearest.least_key, (key, predecessor, open_bits), open_bits)
+    session.each(nearest.take_least, predecessor, shift, session.store_ids(), items=len(key))
+    session.release(key)
+
+
+def _by_weight(
+    session: Session, distance: np.ndarray, natural: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray
+) -> None:
     """One sweep where every reached vertex has a nearer candidate; else hops by rounds, and one more sweep."""
     name, pull = session.gathers()
     hops = np.zeros(len(distance), HOPS)
@@ -105,9 +141,9 @@ def _by_weight(session: Session, distance: np.ndarray, predecessor: np.ndarray, 
 
     def join(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
         for copy in copies:
-            session.each(nearest.take_offers, predecessor, copy["predecessor"], distance, hops)
+            session.each(nearest.take_offers, predecessor, copy["predecessor"], distance, hops, natural)
 
-    arrays = (distance, hops, predecessor, open_bits, pull)
+    arrays = (distance, hops, natural, predecessor, open_bits, pull)
     session.sweep_among(name, nearest.nearest_by_weight, arrays, open_bits if pull else None, join)
     plateau = np.empty_like(open_bits)
     if not session.each(nearest.unsettled, predecessor, open_bits, plateau):

@@ -44,7 +44,7 @@ ALGORITHM = Algorithm(
     "sssp", "shortest paths by edge weight from a source",
     """From the nearest source. Sums of integer weights are exact; of float weights float32, or float64 on request. Of
     several predecessors on shortest paths, the one of least distance is taken, then of fewest edges from there, then of
-    least store ID, which --order of the store may change (never the distances).""",
+    least ID.""",
     columns=("vertex", "distance", "predecessor"),
     options=(
         SOURCE, PREDECESSORS, FLOAT64,
@@ -54,7 +54,7 @@ ALGORITHM = Algorithm(
     plan="program_of_sssp", proof=".distance_proofs:certify_sssp", proof_bytes=37,
     certificate="exact; of float weights a bound of the error",
     kept="4 or 8: distances",
-    weights=NOT_NEGATIVE, holds="8 to 12, predecessors 8",
+    weights=NOT_NEGATIVE, holds="8 to 12, predecessors 8, reordered 4 more",
     program="gstream.programs.sssp:SSSP",
     units=(".nearest:nearest_by_weight spread_hops",),
     proof_units=(
