@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES, checksum_name, datasets_of
+from pagestore.cores import in_order
 from pagestore.crc import block_crcs, crc32, page_crcs
 from pagestore.layout import HEADER, HEADER_BYTES, ROW
 from pagestore.meta import FORMAT, Meta, encode_meta
@@ -28,7 +29,7 @@ from pagestore.stripes import HEADER as STRIPE_HEADER
 from pagestore.stripes import header_of, own_stripes, spread_of, stripe_datasets, stripe_paths
 
 MOST_ALIGNED = 1 << 20  # pages start at multiples of min(page, 1 MiB)
-READ_BYTES = 16 * BLOCK_BYTES
+READ_BLOCKS = 16  # of arrays read back at a time, by all threads together
 _FIXED = ("uuid", "vertices", "edges", "directed", "weighted", "page_bytes", "id_bytes", "order")  # root's attributes
 _LAID_OUT = (*_FIXED, "columns", "padding_words", "stripes", "stripe_pages")
 
@@ -102,8 +103,11 @@ class StoreWriter:
         dtype = self.main.extents[name].dtype
         self.main.put(name, first, np.ascontiguousarray(rows, dtype))
 
-    def finish(self, meta: Meta | None = None) -> None:
-        """Write checksums and /meta, fsync, rename to the final names. `meta` replaces counts that came late."""
+    def finish(self, meta: Meta | None = None, threads: int = 1) -> None:
+        """Write checksums and /meta, fsync, rename to the final names. `meta` replaces counts that came late.
+
+        threads: read the arrays back for their checksums.
+        """
         meta = meta or self.meta
         if any(getattr(meta, name) != getattr(self.meta, name) for name in _LAID_OUT):
             raise ValueError("a fixed field of the description changed after the file was laid out")
@@ -113,7 +117,7 @@ class StoreWriter:
         checksums = {}
         for name in self.main.extents:
             if checksum_name(name) in self.main.extents:
-                crcs = self._crcs(name)
+                crcs = self._crcs(name, threads)
                 self.main.put(checksum_name(name), 0, crcs)
                 checksums[name] = crc32(crcs.tobytes())
         self.main.put("meta", 0, np.frombuffer(encode_meta(meta, checksums), np.uint8))
@@ -144,13 +148,20 @@ class StoreWriter:
             file = self._stripes[run.file] if self._stripes else self.main
             file.put(name, run.row, pages[run.first - first :][: run.pages])
 
-    def _crcs(self, name: str) -> np.ndarray:
+    def _crcs(self, name: str, threads: int) -> np.ndarray:
         """CRCs of an array's blocks, read back: several writes may have shared a block."""
-        nbytes, crcs = self.main.extents[name].nbytes, [np.empty(0, "<u4")]
-        for begin in range(0, nbytes, READ_BYTES):
-            data = self.main.read(name, begin, min(READ_BYTES, nbytes - begin))
-            crcs.append(block_crcs(data, begin // BLOCK_BYTES, BLOCK_BYTES))
-        return np.concatenate(crcs).astype("<u4")
+        nbytes, step = self.main.extents[name].nbytes, BLOCK_BYTES * max(1, READ_BLOCKS // threads)
+
+        def of(begin: int) -> np.ndarray:
+            data = self.main.read(name, begin, min(step, nbytes - begin))
+            return block_crcs(data, begin // BLOCK_BYTES, BLOCK_BYTES)
+
+        begins = range(0, nbytes, step)
+        if threads == 1 or len(begins) < 2:  # to start threads takes longer than a small array
+            crcs = [of(begin) for begin in begins]
+        else:
+            crcs = [made for _, made in in_order(begins, of, threads)]
+        return np.concatenate([np.empty(0, "<u4"), *crcs]).astype("<u4")
 
 
 def bytes_of(datasets: dict[str, tuple]) -> int:

@@ -37,6 +37,17 @@ LEAST_STRETCHES = 8  # of the pages in each direction, in each stripe
 NAME_BYTES = 1 << 24  # bytes of string IDs copied at a time
 
 
+def plan_topologies(topologies: Mapping[str, SortedEdges], layout: PageLayout, job: Job) -> dict[str, PagePlan]:
+    """The page plan of each topology. Planning goes from vertex to vertex, so a thread does one topology."""
+    plans: dict[str, PagePlan] = {}
+
+    def plan(thread: int, name: str) -> None:
+        plans[name] = plan_topology(topologies[name], layout, job.options.columns)
+
+    run_crew(min(job.threads, len(topologies)), iter(topologies), plan)
+    return {name: plans[name] for name in topologies}
+
+
 def plan_topology(edges: SortedEdges, layout: PageLayout, columns: int) -> PagePlan:
     """The page plan of a topology, from its degrees alone; `columns` as in ConvertOptions."""
     planner = PagePlanner(layout, columns)
@@ -135,14 +146,15 @@ def pack_topologies(
     """Pack every topology of the store."""
     buffers: dict[int, Buffers] = {}
     ticker = Ticker(hook, "pack", sum(edges.edges for edges in topologies.values()), "edges")
-    for name, edges in topologies.items():
-        packer = TopologyPacker(name, edges, plans[name], writer, range_edges)
+    packers = [TopologyPacker(name, edges, plans[name], writer, range_edges) for name, edges in topologies.items()]
 
-        def work(thread: int, item: tuple[PageRange, int], packer: TopologyPacker = packer) -> None:
-            packer.pack(*item, buffers.setdefault(thread, Buffers()))
-            ticker.add(item[0].edges)
+    def work(thread: int, item: tuple[TopologyPacker, PageRange, int]) -> None:
+        packer, part, edge = item
+        packer.pack(part, edge, buffers.setdefault(thread, Buffers()))
+        ticker.add(part.edges)
 
-        run_crew(threads, packer.ranges(), work)
+    # One crew for all: none waits for another between the topologies
+    run_crew(threads, ((packer, *item) for packer in packers for item in packer.ranges()), work)
     ticker.finish()
 
 
@@ -269,7 +281,7 @@ def write_store(
 ) -> None:
     """Write NAME.partial, rename it, and tell the report. `degrees` by direction, `place`: store ID of each vertex."""
     layout = PageLayout(job.options.page_bytes, job.id_bytes)
-    plans = {name: plan_topology(part, layout, job.options.columns) for name, part in edges.items()}
+    plans = plan_topologies(edges, layout, job)
     meta = describe(job, first, edges, plans, degrees)
     identity = job.identity
     names_bytes = len(identity.names.data) if identity.kind == "strings" else 0
@@ -286,7 +298,7 @@ def write_store(
         if place is not None:
             write_vector(writer, "vertices/store_of", place)
         _write_identity(writer, identity)
-        writer.finish()
+        writer.finish(threads=job.threads)
     except BaseException:
         writer.abort()
         raise

@@ -209,7 +209,7 @@ class Conversion(Job):
         if self._trusted(vertices):
             assert vertices is not None
             source.chunk_edges = SAMPLE_EDGES
-            self.tally = sample_counts(source, vertices)
+            self.tally = sample_counts(source, vertices, self.threads)
             source.chunk_edges = Budget(options.memory_bytes, self.threads, 4, 4, 0, 0, 0, 1).chunk_edges
             self.tally.edges, self.edges_from = source.edge_count, source
             if source.weight_range is not None:
@@ -306,7 +306,7 @@ class Conversion(Job):
         return result
 
     def _reshuffle(self, name: str, edges: Expansion, direction: int) -> SortedEdges:
-        counts = sample_counts(edges, self.identity.vertices)
+        counts = sample_counts(edges, self.identity.vertices, self.threads)
         return self._shuffle(name, edges, counts, edges.edges.edges * edges.stages, direction)
 
     def _far_degrees(self, edges: SortedEdges, name: str) -> Vector:

@@ -231,21 +231,28 @@ def _add_listed(source: EdgeSource, tally: Tally, presence: Presence) -> None:
         presence.bitmap = alone.bitmap
 
 
-def sample_counts(source: Any, limit: int) -> Tally:
+def sample_counts(source: Any, limit: int, threads: int) -> Tally:
     """A tally of some chunks of a source that is asked by number, its counts scaled up to all of them.
 
     `limit`: one past the greatest ID. Only the balance of the buckets depends on it.
     """
-    tally, buffers = Tally(), Buffers()
-    tally.shift = shift_for(limit)
+    tallies, buffers = [Tally() for _ in range(threads)], [Buffers() for _ in range(threads)]
+    for own in tallies:
+        own.shift = shift_for(limit)
     stages = getattr(source, "stages", 1)
     chosen = np.unique(np.linspace(0, max(0, source.chunk_count - 1), SAMPLED_CHUNKS).astype(np.int64))
+
+    def look(thread: int, number: int) -> None:
+        chunk = source.chunk(number, buffers[thread])
+        tallies[thread].add(EdgeChunk(chunk.source, chunk.target), weighted=False)
+
     for stage in range(stages):
         if hasattr(source, "enter"):
             source.enter(stage)
-        for number in chosen.tolist() if source.chunk_count else []:
-            chunk = source.chunk(number, buffers)
-            tally.add(EdgeChunk(chunk.source, chunk.target), weighted=False)
+        run_crew(min(threads, len(chosen)), iter(chosen.tolist() if source.chunk_count else []), look)
+    tally = tallies[0]
+    for other in tallies[1:]:
+        tally.merge(other)
     if tally.edges and source.chunk_count > len(chosen):
         scale = source.chunk_count / len(chosen)
         tally.counts = np.ceil(tally.counts * scale).astype(np.uint64)
