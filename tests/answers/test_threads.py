@@ -76,14 +76,14 @@ def test_a_forked_child_uses_the_graph(path):
 
     def progress(superstep, step):
         began.set()
-        assert os.getpid() != parent or goes_on.wait(30)
+        assert os.getpid() != parent or goes_on.wait(600)
 
     with gstream.open(path, threads=2, progress=progress) as graph, ThreadPoolExecutor(1) as pool:
         other = pool.submit(graph.pagerank, iterations=1)
-        assert began.wait(30)
+        assert began.wait(600)
         child = os.fork()
         if child == 0:
-            signal.alarm(30)
+            signal.alarm(600)
             found = graph.pagerank(iterations=1).to_numpy(), graph.wcc().to_numpy()
             os._exit(0 if [len(one) for one in found] == [200, 200] else 1)
         goes_on.set()
@@ -102,7 +102,7 @@ def test_a_module_that_another_thread_imports_is_imported_anew_by_a_child(tmp_pa
             time.sleep(0.01)
         child = os.fork()
         if child == 0:
-            signal.alarm(20)
+            signal.alarm(600)
             sys.slow = False
             os._exit(0 if importlib.import_module("imported_slowly").WHOLE else 1)
         assert os.waitpid(child, 0)[1] == 0 and other.result().WHOLE
@@ -183,7 +183,7 @@ def test_a_process_of_another_kind_takes_a_graph_and_a_result(path):
     source = GRAPH.user_id(3)
     with gstream.open(path) as graph, ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         result = graph.bfs(source=source)
-        for distances in pool.submit(worked, graph, source, result).result(60):
+        for distances in pool.submit(worked, graph, source, result).result(600):
             assert np.array_equal(distances, result.to_numpy()["distance"])
 
 
@@ -196,6 +196,6 @@ def test_close_waits_for_a_run_of_another_thread(path):
 
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(graph.pagerank, iterations=2, progress=progress)
-        assert began.wait(30)
+        assert began.wait(600)
         graph.close()
         assert len(run.result()) == 200

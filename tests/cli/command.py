@@ -66,7 +66,7 @@ def start(*arguments: object, cwd: Path) -> subprocess.Popen[str]:
     )
 
 
-def run(*arguments: object, cwd: Path, stdin: str | None = None, timeout: float = 120) -> Done:
+def run(*arguments: object, cwd: Path, stdin: str | None = None, timeout: float = 600) -> Done:
     """Run a process to its end."""
     process = start(*arguments, cwd=cwd)
     out, err = process.communicate(stdin, timeout=timeout)

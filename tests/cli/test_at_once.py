@@ -21,7 +21,7 @@ from pagestore.generate import rmat
 from pagestore.verify import verify
 from tests.cli.command import Done, run, start
 
-WAITED_S = 120
+WAITED_S = 600
 GRAPHS = {"a": (400, 3000), "b": (300, 9000)}  # vertices, edges
 
 

@@ -15,7 +15,7 @@ from gstream.cli import failures
 from gstream.options.stopping import StopRequest
 from tests.cli.command import ENDLESS, PROGRAM, Command, start
 
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 600.0
 TOLERANT = """from gstream import SUM, Program, f64, total
 
 class Sums(Program):
@@ -179,7 +179,7 @@ def test_a_signal_ends_the_superstep_and_keeps_the_run(
     while not (tmp_path / "kept/slot-0").exists() and time.monotonic() < until and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=WAIT_SECONDS)
     assert (process.returncode, out) == (code, ""), err
     found = re.fullmatch(
         rf"stopped by {number.name}; kept: holds the run's checkpoint after superstep (\d+). Go on with --resume.\n",
@@ -237,9 +237,12 @@ def test_a_run_that_ended_before_a_checkpoint_was_due_says_so(tmp_path: Path, st
 
 
 def test_a_signal_without_checkpoints_ends_the_run(tmp_path: Path, store: Path) -> None:
-    (tmp_path / "count.py").write_text(ENDLESS)
+    (tmp_path / "count.py").write_text(f"open('begun', 'w')\n{ENDLESS}")
     process = start("run", "count.py", store, cwd=tmp_path)
-    time.sleep(3)
+    until = time.monotonic() + WAIT_SECONDS
+    while not (tmp_path / "begun").exists() and time.monotonic() < until and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(1)  # at any moment of the run
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=WAIT_SECONDS)
     assert (process.returncode, err) == (143, "stopped by SIGTERM; temporary files are removed.\n")

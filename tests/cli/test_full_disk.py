@@ -24,7 +24,7 @@ EDGES = 30_000
 def limited(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """A command that may write LIMIT bytes to a file."""
     return subprocess.run(
-        [sys.executable, "-m", "gstream", *arguments], cwd=cwd, capture_output=True, text=True, timeout=120,
+        [sys.executable, "-m", "gstream", *arguments], cwd=cwd, capture_output=True, text=True, timeout=600,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT)),
     )  # fmt: skip
@@ -50,7 +50,7 @@ def test_standard_output(folder: Path) -> None:
         with open("/dev/full", "w") as full:
             done = subprocess.run(
                 [sys.executable, "-m", "gstream", "run", "degrees", "graph.gs", *options], cwd=folder, stdout=full,
-                stderr=subprocess.PIPE, text=True, timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)},
+                stderr=subprocess.PIPE, text=True, timeout=600, env={**os.environ, "PYTHONPATH": str(ROOT)},
             )  # fmt: skip
         said = "writing failed: no space left. Free some space, or write to another disk.\n"
         assert (done.returncode, done.stderr) == (5, said)

@@ -71,7 +71,7 @@ def commands_on(folder: Path, store: bytes, options: str, commands: list[list[st
     (folder / "disk").mkdir()
     mount = f'mount -t tmpfs tmpfs disk && cp graph.gs disk/ && mount -o remount,{options} disk && exec "$@"'
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", mount, "sh", sys.executable, "-c", COMMANDS], cwd=folder, text=True, timeout=300,
+        ["unshare", "-rm", "sh", "-c", mount, "sh", sys.executable, "-c", COMMANDS], cwd=folder, text=True, timeout=600,
         input=json.dumps(commands), capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT), **more},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

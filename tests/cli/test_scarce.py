@@ -33,7 +33,7 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def limited(size: int, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`python ARGUMENTS` whose address space has so many bytes."""
     return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, timeout=120,
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=600,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),
     )  # fmt: skip

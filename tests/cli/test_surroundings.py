@@ -38,7 +38,7 @@ def command(shell: str, folder: Path, **variables: str) -> subprocess.CompletedP
     path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": path, **variables}
     shell = shell.replace("gstream ", f"{sys.executable} -m gstream ")
-    return subprocess.run(["bash", "-c", shell], cwd=folder, env=environment, capture_output=True, timeout=120)
+    return subprocess.run(["bash", "-c", shell], cwd=folder, env=environment, capture_output=True, timeout=600)
 
 
 @pytest.fixture(scope="module")

@@ -66,7 +66,7 @@ OF_GLIBC = pytest.mark.skipif(
 
 def told_by(script, path):
     done = subprocess.run(
-        [sys.executable, "-c", PRELUDE + script, path, *map(str, SIZES)], capture_output=True, text=True, timeout=100
+        [sys.executable, "-c", PRELUDE + script, path, *map(str, SIZES)], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -143,20 +143,20 @@ def test_a_file_that_is_being_read_is_closed_by_its_reader(tmp_path, monkeypatch
 
     def read(number, size):
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return usual(number, size)
 
     stream.read(1 << 30)  # what was read to look at the format
     monkeypatch.setattr(os, "read", read)
     reader = threading.Thread(target=stream.read, args=(100,))
     reader.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     stream.close()
     monkeypatch.undo()
     with open(write(tmp_path, "b.txt", "3 4\n")) as other:
         assert other.fileno() != stream._file
         go_on.set()
-        reader.join(10)
+        reader.join(60)
         assert other.read() == "3 4\n"
     with pytest.raises(OSError):
         os.fstat(stream._file)

@@ -329,7 +329,7 @@ except GstreamError as error:
 def test_stdin(tmp_path, content, printed):
     here = Path(__file__).resolve()
     command = [sys.executable, "-c", READ_STDIN, str(here.parents[2]), str(here.parent), str(tmp_path)]
-    done = subprocess.run(command, input=content, capture_output=True, timeout=120)
+    done = subprocess.run(command, input=content, capture_output=True, timeout=600)
     assert done.stdout.decode().strip() == printed, done.stderr.decode()
 
 

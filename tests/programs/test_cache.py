@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,16 +14,15 @@ from gstream.hostcode import GraphShape, compile_host
 from gstream.programs.wcc import WCC
 
 SCRIPT = """
-import sys, time
+import sys
 import numpy as np
 from stepping import Graph, Run
 from gstream.hostcode.generate import cache_folder
 from gstream.programs.pagerank import PageRank
 graph = Graph(50, np.arange(49), np.arange(1, 50), None)
-begin = time.perf_counter()
 run = Run(PageRank(), graph, "pull")
 run.run(int(sys.argv[1]))
-print(run.code.compiled(), time.perf_counter() - begin, cache_folder(), run.value.sum())
+print(run.code.compiled(), cache_folder(), run.value.sum())
 """
 
 
@@ -38,26 +36,25 @@ def start(folder: Path, supersteps: int = 0) -> subprocess.Popen:
 
 
 def finish(process: subprocess.Popen):
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=600)
     assert process.returncode == 0
-    compiled, seconds, folder, total = out.split()
-    return int(compiled), float(seconds), Path(folder), float(total)
+    compiled, folder, total = out.split()
+    return int(compiled), Path(folder), float(total)
 
 
 def test_second_process_compiles_nothing(tmp_path):
     first, second = finish(start(tmp_path, 1)), finish(start(tmp_path, 1))
     assert first[0] == 4 and second[0] == 0  # start, message, pull, apply
-    assert first[2] == second[2] == tmp_path / "gstream" / "programs" and first[3] == second[3]
-    assert second[1] < first[1] / 2
-    assert len(list(second[2].glob("*.py"))) == 1 and not list(second[2].glob("*.tmp"))
-    path = next(second[2].glob("*.py"))
+    assert first[1] == second[1] == tmp_path / "gstream" / "programs" and first[2] == second[2]
+    assert len(list(second[1].glob("*.py"))) == 1 and not list(second[1].glob("*.tmp"))
+    path = next(second[1].glob("*.py"))
     path.write_text(path.read_text()[:1000])  # damaged: written again
-    assert finish(start(tmp_path))[1] > 0 and len(path.read_text()) > 1000
+    assert finish(start(tmp_path))[2] == pytest.approx(1) and len(path.read_text()) > 1000
 
 
 def test_two_processes_at_once(tmp_path):
     results = [finish(process) for process in [start(tmp_path), start(tmp_path)]]
-    assert results[0][3] == results[1][3]
+    assert results[0][2] == results[1][2]
 
 
 @pytest.mark.parametrize("kind", ["file", "read-only"])
@@ -67,9 +64,8 @@ def test_cache_folder_that_cannot_be_written(tmp_path, kind):
         folder.write_text("in the way")
     else:
         folder = Path("/proc/self")  # where root can make nothing either
-    compiled, _, used, _ = finish(start(folder))
+    compiled, used, _ = finish(start(folder))
     assert compiled == 1 and tmp_path not in used.parents
-    time.sleep(0.1)
     assert not used.exists()  # the temporary folder goes with the process
 
 

@@ -68,7 +68,7 @@ def test_faults_that_tests_miss_are_listed_with_their_reasons(tmp_path: Path) ->
     (tmp_path / "tests/test_small.py").write_text(TESTS)
     for reason in ("", "nothing uses it"):
         done = subprocess.run(
-            [sys.executable, "-c", RUN, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=240
+            [sys.executable, "-c", RUN, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=600
         )
         assert done.returncode == 1, done.stderr
         result = json.loads((tmp_path / "mutants.json").read_text())
