@@ -146,7 +146,7 @@ def build(
         note(line)
     if json:
         verified = {} if checked is None else {"verify": {**asdict(checked), "ok": checked.ok}}
-        print_json({**report.as_dict(), "compile_seconds": compile_seconds, **verified})
+        print_json({**report.as_dict(), "read_as": assumed, "compile_seconds": compile_seconds, **verified})
     else:
         verified_line = [] if checked is None else [("verified", scrub_line(checked))]
         print_pairs(report_lines(report, compile_seconds) + verified_line)

@@ -205,7 +205,7 @@ class EdgeSource(ABC):
         """Yield all edges, at most `chunk_edges` at a time; raises InputError at the first edge that can't be."""
 
     def assumed(self) -> str:
-        """What this input was taken for where the options did not say, in a few words; "" where nothing was open."""
+        """What this input was taken for where options did not say, in a few words; "" where nothing was left open."""
         return ""
 
     def doubt(self) -> str:

@@ -121,7 +121,8 @@ def open_source(
         source: EdgeSource = _as_one(opened, found, options, workdir, memory_bytes, progress, sample)
         undo.pop_all()  # nothing failed: what is open stays so
     source.fingerprint = identity
-    source.assumptions = _of_all([(one.name, one.assumed()) for one in opened])
+    said = [one.assumed() or _by_format(kind, one) for one, (_, kind) in zip(opened, found, strict=True)]
+    source.assumptions = _of_all([(one.name, words) for one, words in zip(opened, said, strict=True)])
     source.doubts = _of_all([(one.name, one.doubt()) for one in opened])
     source.promised = of_all([Promise(*one.promised) for one in opened])
     source.opening_seconds = time.perf_counter() - started
@@ -146,6 +147,11 @@ def _as_one(
     if len(opened) == 1:
         return opened[0]
     return SeveralSources(opened)
+
+
+def _by_format(kind: str, source: EdgeSource) -> str:
+    """What is said of a format that leaves nothing open."""
+    return f"read as {kind}, {'weights as the format has them' if source.weighted else 'no weights'}"
 
 
 def _of_all(said: list[tuple[str, str]]) -> tuple[str, ...]:

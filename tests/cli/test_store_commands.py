@@ -334,7 +334,10 @@ def test_convert_says_it_once_for_inputs_alike(tmp_path: Path, gstream: Command)
         "c.csv: columns 1 and 2, between commas",
     ]
     (tmp_path / "a.mtx").write_text("%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n")
-    assert gstream("convert", "a.mtx", "b.gs").stderr == "", "its header says it all"
+    assert gstream("convert", "a.mtx", "b.gs").stderr == "a.mtx: read as mtx, no weights.\n"
+    (tmp_path / "a.gr").write_text("p sp 2 1\na 1 2 7\n")
+    done = gstream("convert", "a.gr", "c.gs", "--json")
+    assert json.loads(done.stdout)["read_as"] == ["a.gr: read as gr, weights as the format has them, directed."]
 
 
 def test_one_is_said_as_one(tmp_path: Path, gstream: Command) -> None:

@@ -299,7 +299,14 @@ def test_every_option_of_the_command_line_has_a_keyword() -> None:
     from gstream.cli.commands import app
 
     command = typer.main.get_command(app).commands["convert"]
-    named = {parameter.name for parameter in command.params} - {"inputs", "store", "dry_run", "json"}
+    named = {parameter.name for parameter in command.params} - {
+        "inputs",
+        "store",
+        "dry_run",
+        "json",
+        "log_file",
+        "progress",
+    }
     assert {"weights" if name == "no_weights" else name for name in named} == {*ReadOptions.__annotations__} - {
         "progress"
     }
