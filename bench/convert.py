@@ -2,6 +2,10 @@
 
 Rates count the edges of the input against the wall time of `gstream convert --verify` (or `generate --verify`), from
 the start of the process to its end; the rate without verification is what the command itself reports.
+The scaling rows convert by 1, 2, 4, ... threads up to all cores, at the default of --memory; their notes give each
+stage's seconds and share. Over several graphs (`--scale 20 22 24 26`) the rows at 2 GiB and at the default show how
+the rate changes with size.
+
 Peak memory is measured from outside; the budget is --memory plus 150 MiB for the interpreter and its libraries. The
 store's edges are decoded again and must be the input's, as a multiset.
 """
@@ -23,6 +27,7 @@ TEXT_TARGET, ARRAY_TARGET = 4.0, 8.0  # M edges/s
 TARGET_SCALE = 20  # below, starting Python takes longer than the work
 BUDGET_MIB, TIGHT_BUDGET_MIB = 2048, 512
 RUNS = 3
+THREADS = (1, 2, 4, 8, 16)
 
 
 def cases(context: Context) -> list[tuple[str, list[str | Path], float, int]]:
@@ -40,10 +45,10 @@ def cases(context: Context) -> list[tuple[str, list[str | Path], float, int]]:
     ]
 
 
-def convert(arguments: list[str | Path], store: Path, budget_mib: int) -> Run:
-    """Convert into a fresh `store` and verify it."""
+def convert(arguments: list[str | Path], store: Path, *more: str) -> Run:
+    """Convert into a fresh `store`; more: further options."""
     store.unlink(missing_ok=True)
-    return run(gstream(*arguments, store, "--memory", f"{budget_mib}MiB", "--verify", "--json"))
+    return run(gstream(*arguments, store, *more, "--json"))
 
 
 def check_edges(context: Context, store: Path) -> None:
@@ -99,14 +104,41 @@ def peak_figure(context: Context, what: str, runs: list[Run], budget_mib: int) -
     )
 
 
+def scaling_figures(context: Context, what: str, arguments: list[str | Path], store: Path) -> list[Figure]:
+    """The rate of a conversion by its threads, at the default of --memory, beside the rate of one thread."""
+    figures: list[Figure] = []
+    for threads in (threads for threads in THREADS if threads <= context.threads):
+        runs = [convert(arguments, store, "--threads", str(threads)) for _ in range(context.times(RUNS))]
+        reports = [json.loads(made.output) for made in runs]
+        millions = len(context.graph.edges) / 1e6
+        rates = Samples(tuple(millions / report["seconds"] for report in reports))
+        last, made = reports[-1], runs[-1]
+        stages = {**last["phase_seconds"], "beside": last["seconds"] - sum(last["phase_seconds"].values())}
+        figure = Figure(
+            what=f"{what} to a store by {threads} threads, default memory",
+            graph=f"{context.graph_name} directed, both topologies",
+            value=rates.median,
+            unit="M edges/s",
+            spread=rates.spread(),
+        )
+        figure.note = f"last run: {last['seconds']:.2f} s; the whole command {made.cpu_seconds:.2f} s of CPU: "
+        figure.note += ", ".join(f"{name} {s:.2f} ({s / last['seconds']:.0%})" for name, s in stages.items())
+        figures.append(figure.versus("one thread", figures[0].value) if figures else figure)
+    return figures
+
+
 def measure(context: Context) -> list[Figure]:
     figures = []
     store = context.graph.folder / "converted.gs"
     for what, arguments, target, budget_mib in cases(context):
-        runs = [convert(arguments, store, budget_mib) for _ in range(context.times(RUNS))]
+        memory = ("--memory", f"{budget_mib}MiB", "--verify")
+        runs = [convert(arguments, store, *memory) for _ in range(context.times(RUNS))]
         check_edges(context, store)
         store.unlink()
         label = f"{what}, --memory {budget_mib}MiB,"
         figures += rate_figures(context, label, runs, target)
         figures.append(peak_figure(context, label.rstrip(","), runs, budget_mib))
+    for what, arguments in {what: arguments for what, arguments, _, _ in cases(context)}.items():
+        figures += scaling_figures(context, what, arguments, store)
+        store.unlink()
     return figures

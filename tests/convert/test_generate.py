@@ -11,6 +11,7 @@ import pytest
 
 from pagestore import open_store
 from pagestore.convert import ConvertOptions, convert
+from pagestore.convert.scan import sample_counts
 from pagestore.cores import in_order
 from pagestore.edgelist import write_edge_list
 from pagestore.errors import UsageError
@@ -166,3 +167,13 @@ def test_a_list_that_breaks_off_leaves_nothing(tmp_path, monkeypatch, suffix):
         write_edge_list(source, tmp_path / f"edges{suffix}", threads=1)
     gc.collect()
     assert not said and not list(tmp_path.iterdir())
+
+
+def test_a_sample_does_not_depend_on_the_threads():
+    """The balance of the buckets follows from the sample: it has to be the same for any number of threads."""
+    source = rmat(12, 64)
+    source.chunk_edges = 1 << 12  # more chunks than are looked at
+    one, three = (sample_counts(source, 1 << 12, threads) for threads in (1, 3))
+    assert one.counts.tolist() == three.counts.tolist()
+    assert (one.edges, one.shift, one.min_id, one.max_id) == (three.edges, three.shift, three.min_id, three.max_id)
+    assert source.edge_count <= one.counts[0].sum() <= 2 * source.edge_count

@@ -159,21 +159,22 @@ def test_any_order_and_threads_give_the_same_bytes(path, complete):
     assert Path(path).read_bytes() == Path(complete).read_bytes()
 
 
-def test_block_crcs_do_not_depend_on_the_slices(path):
-    """An array of several MiB: whole blocks keep their CRC from the write, cut ones are read back."""
+def test_block_crcs_do_not_depend_on_slices_or_threads(path):
+    """An array of several MiB, read back by one thread or by several."""
     degrees = np.zeros(700_000, np.uint32)
     meta = Meta(len(degrees), 0, False, 4096, 4, heads=False, uuid="0" * 32)
     from pagestore.layout import PageLayout
     from pagestore.planning import plan_pages
 
     plan = plan_pages(PageLayout(4096, 4), degrees)
-    whole, cut = path + "1", path + "2"
-    for name, step in ((whole, len(degrees)), (cut, 99_991)):
+    whole, cut, by_many = path + "1", path + "2", path + "3"
+    values = np.arange(len(degrees), dtype=np.uint32)  # so that no two blocks are alike
+    for name, step, threads in ((whole, len(degrees), 1), (cut, 99_991, 1), (by_many, len(degrees), 16)):
         writer = StoreWriter(name, meta, {"out": plan})
-        for begin in range(0, len(degrees), step):
-            writer.write_array("vertices/out_degree", begin, degrees[begin : begin + step])
-        writer.finish()
-    assert Path(whole).read_bytes() == Path(cut).read_bytes()
+        for begin in range(0, len(values), step):
+            writer.write_array("vertices/out_degree", begin, values[begin : begin + step])
+        writer.finish(threads=threads)
+    assert Path(whole).read_bytes() == Path(cut).read_bytes() == Path(by_many).read_bytes()
     with open_store(whole) as store:
         assert store.out_degree().nbytes > 2 * BLOCK_BYTES
 
