@@ -14,8 +14,8 @@ from gstream.interop.sources import arrow_stream, numbered_names
 from gstream.interop.storing import converted, graph_of, place_of, removed_on_failure, work_shown
 from pagestore.errors import UsageError
 from pagestore.inmemory import MOST_EDGES
-from pagestore.inputs.arrow import StreamTable
 from pagestore.inputs.base import EdgeChunk
+from pagestore.inputs.streamtable import StreamTable
 from pagestore.memory import ArraySource
 
 

@@ -1,4 +1,4 @@
-"""Tables: Parquet, Arrow IPC (files, streams, Feather), objects that give an Arrow stream, read batch by batch.
+"""Tables: Parquet and Arrow IPC (files, streams, Feather), read batch by batch.
 
 Columns as options name them, or by name (source/target, src/dst, from/to, ... and weight), else, of three or fewer, the
 first two and a third of fractions, or of integers when it is called like a weight. IDs are integers or strings. A row
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ from pagestore.inputs.tablerows import (
     why_wrong,
     wrong_rows,
 )
-from pagestore.inputs.usedcolumns import MOST_COLUMNS, MOST_NAMED, SHOWN_ROWS, refuse_unnamed
+from pagestore.inputs.usedcolumns import MOST_COLUMNS, SHOWN_ROWS, refuse_unnamed
 
 BATCH_ROWS = 1 << 17
 DAMAGE = (pyarrow.ArrowException, OSError, ValueError, KeyError)  # KeyError: of columns that have one name
@@ -368,34 +368,3 @@ class ArrowSource(TableFile):
                 part.validate(full=True)  # what a file says of offsets is believed from here on
                 self._done = file.tell()
                 yield part
-
-
-class StreamTable(TableSource):
-    """Record batches of the pyarrow.RecordBatchReader that `open_stream` gives: once, or more often if `replayable`."""
-
-    remedy = "Correct the table."
-    null_remedy = "Drop the row."
-
-    def __init__(
-        self, name: str, open_stream: Callable[[], pyarrow.RecordBatchReader], replayable: bool, options: InputOptions
-    ) -> None:
-        self._open = open_stream
-        self._stream: pyarrow.RecordBatchReader | None = None
-        super().__init__(name, options, None, replayable)
-
-    def schema(self) -> pyarrow.Schema:
-        stream = self._stream = self._open()
-        return stream.schema
-
-    def batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
-        stream, self._stream = self._stream, None
-        for batch in self._open() if stream is None else stream:
-            for first in range(0, batch.num_rows, BATCH_ROWS):
-                yield batch.select(columns).slice(first, BATCH_ROWS)
-
-    def unnamed(self, names: list[str]) -> InputError:
-        listed = ", ".join(shown(name, 20) for name in names[:MOST_NAMED]) + ", ..." * (len(names) > MOST_NAMED)
-        return InputError(
-            f"{self.name}: has {len(names)} columns ({listed}), and no known name says which hold source and target. "
-            f"Name both with --source-column and --target-column, and perhaps --weight-column."
-        )

@@ -1,0 +1,44 @@
+"""Tables that Python holds: objects that give an Arrow stream, read batch by batch as a file's are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow
+
+from pagestore.errors import InputError
+from pagestore.inputs.arrow import BATCH_ROWS, TableSource
+from pagestore.inputs.badlines import shown
+from pagestore.inputs.base import InputOptions
+from pagestore.inputs.usedcolumns import MOST_NAMED
+
+
+class StreamTable(TableSource):
+    """Record batches of the pyarrow.RecordBatchReader that `open_stream` gives: once, or more often if `replayable`."""
+
+    remedy = "Correct the table."
+    null_remedy = "Drop the row."
+
+    def __init__(
+        self, name: str, open_stream: Callable[[], pyarrow.RecordBatchReader], replayable: bool, options: InputOptions
+    ) -> None:
+        self._open = open_stream
+        self._stream: pyarrow.RecordBatchReader | None = None
+        super().__init__(name, options, None, replayable)
+
+    def schema(self) -> pyarrow.Schema:
+        stream = self._stream = self._open()
+        return stream.schema
+
+    def batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
+        stream, self._stream = self._stream, None
+        for batch in self._open() if stream is None else stream:
+            for first in range(0, batch.num_rows, BATCH_ROWS):
+                yield batch.select(columns).slice(first, BATCH_ROWS)
+
+    def unnamed(self, names: list[str]) -> InputError:
+        listed = ", ".join(shown(name, 20) for name in names[:MOST_NAMED]) + ", ..." * (len(names) > MOST_NAMED)
+        return InputError(
+            f"{self.name}: has {len(names)} columns ({listed}), and no known name says which hold source and target. "
+            f"Name both with --source-column and --target-column, and perhaps --weight-column."
+        )
