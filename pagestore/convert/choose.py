@@ -47,7 +47,10 @@ def choose_order(edges: SortedEdges) -> Choice:
     counts = None if edges.vertices < LEAST_VERTICES else _degree_counts(edges)
     used = edges.vertices if counts is None else int(counts[1:].sum())
     if counts is None or used < LEAST_VERTICES:
-        return Choice("natural", f"caches hold the values of {show_count(used)} vertices in any order")
+        return Choice(
+            "natural",
+            f"caches hold the values of {show_count(used)} {'vertex' if used == 1 else 'vertices'} in any order",
+        )
     share = _hub_share(counts, used // HUBS, edges.edges)
     hubs = f"1/{HUBS} of the vertices have {share:.0%} of the edges"
     if share < LEAST_HUB_SHARE:

@@ -16,7 +16,7 @@ from pagestore.sizes import parse_size, show_things
 
 TOPOLOGIES = ("both", "out", "in")
 KEEPS = ("min", "max", "sum", "count", "first")
-ORDERS = ("natural", "auto", "degree", "in", "out")
+ORDERS = ("auto", "natural", "degree", "in", "out")
 DEFAULT_MEMORY_BYTES = 2 << 30
 COLUMNS_TEXT = f"a power of two from {COLUMN_WIDTHS[0]} to {COLUMN_WIDTHS[-1]}"
 
