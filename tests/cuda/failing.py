@@ -5,13 +5,17 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import standin
 
+from gstream.cli import failures
 from gstream.cli.run import StepLine
+
+WAITED_S = 600.0
 
 
 def at_supersteps(deeds: dict[int, Callable[[], None]], folder: Path, put: Callable[..., None] = setattr) -> None:
@@ -24,6 +28,13 @@ def at_supersteps(deeds: dict[int, Callable[[], None]], folder: Path, put: Calla
             deeds[number]()
 
     put(StepLine, "__call__", shown)
+
+
+def wait_until_asked() -> None:
+    """Until the supervisor has handed a signal on to this worker, which ends the run after this superstep."""
+    until = time.monotonic() + WAITED_S
+    while not failures.SIGNALS.number and time.monotonic() < until:
+        time.sleep(0.01)
 
 
 def first_at(mark: Path) -> bool:

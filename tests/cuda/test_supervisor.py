@@ -17,7 +17,7 @@ import standin
 from compilers import needs_gxx
 from engine_graphs import make_store, skewed_edges
 
-from gstream.cli import failures, supervisor
+from gstream.cli import supervisor
 from gstream.cli.commands import run_command_line
 from gstream.devices.gpu import driver as cuda
 from gstream.engine import make_devices
@@ -25,7 +25,6 @@ from gstream.options import auto_devices
 from pagestore.errors import DeviceMissingError, StoreError
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
-WAITED_S = 600.0
 V, E, PAGE, SUPERSTEPS = 2000, 12_000, 4096, 8
 COMMAND = ["run", "pagerank", "graph.gs", "--iterations", str(SUPERSTEPS), "-o", "out.csv", "--json"]
 KEPT = ["--checkpoint", "kept", "--checkpoint-every", "1"]
@@ -69,13 +68,6 @@ def expected(command):
     found = ranks()
     Path("out.csv").unlink()
     return found
-
-
-def wait_until_asked():
-    """Until the supervisor has handed a signal on to this worker, which ends the run after this superstep."""
-    until = time.monotonic() + WAITED_S
-    while not failures.SIGNALS.number and time.monotonic() < until:
-        time.sleep(0.01)
 
 
 def only(pattern, text):
@@ -336,7 +328,7 @@ def test_signals_are_handed_on(command, at_supersteps, number, code):
 
     def ask():
         os.kill(os.getppid(), number)
-        wait_until_asked()
+        failing.wait_until_asked()
 
     at_supersteps({3: ask})
     found, out, err = command(*COMMAND, *KEPT, "--devices", "cuda")
@@ -349,7 +341,7 @@ def test_signals_are_handed_on(command, at_supersteps, number, code):
 def test_a_run_that_was_asked_to_stop_is_not_begun_again(command, at_supersteps):
     def ask():
         os.kill(os.getppid(), signal.SIGTERM)
-        wait_until_asked()
+        failing.wait_until_asked()
         failing.die()()
 
     at_supersteps({3: ask})
@@ -388,7 +380,7 @@ def test_the_worker_ends_with_its_supervisor(command, tmp_path, at_supersteps):
         run_command_line([*COMMAND, "--devices", "cuda"])
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
-    worker, until = int(Path("worker").read_text()), time.monotonic() + WAITED_S
+    worker, until = int(Path("worker").read_text()), time.monotonic() + failing.WAITED_S
     while Path(f"/proc/{worker}/stat").exists() and time.monotonic() < until:
         if Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
             break  # nobody waits for it here
