@@ -117,7 +117,7 @@ def test_the_readme_is_a_front_page() -> None:
 def test_pictures_are_those_that_the_script_makes() -> None:
     for picture in pictures.PICTURES:
         assert (pictures.FOLDER / f"{picture.__name__}.svg").read_text() == picture().svg()
-    assert len(list(pictures.FOLDER.iterdir())) == len(pictures.PICTURES)
+    assert len(list(pictures.FOLDER.glob("*.svg"))) == len(pictures.PICTURES)
 
 
 def test_every_page_has_its_place_in_the_site() -> None:
