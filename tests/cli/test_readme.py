@@ -51,7 +51,20 @@ def test_pages_are_read_as_they_are_written() -> None:
 def test_every_option_that_is_named_exists(gstream: Command) -> None:
     helps = "".join(
         gstream(command, "--help").stdout
-        for command in ("convert", "generate", "run", "plan", "info", "verify", "export", "doctor", "show")
+        for command in (
+            "convert",
+            "generate",
+            "run",
+            "plan",
+            "info",
+            "verify",
+            "export",
+            "doctor",
+            "show",
+            "warm",
+            "cache",
+            "report",
+        )
     )
     for name, path in PAGES.items():
         for option in set(re.findall(r"`(--[a-z-]+)", path.read_text())):
@@ -127,7 +140,20 @@ def test_every_page_has_its_place_in_the_site() -> None:
 
 def test_generated_reference_text_has_every_command_and_algorithm() -> None:
     text = hooks.filled("<!-- generated command_line -->\n<!-- generated algorithms -->\n<!-- include LICENSE -->\n")
-    for command in ("convert", "generate", "run", "plan", "info", "verify", "export", "doctor", "show"):
+    for command in (
+        "convert",
+        "generate",
+        "run",
+        "plan",
+        "info",
+        "verify",
+        "export",
+        "doctor",
+        "show",
+        "warm",
+        "cache",
+        "report",
+    ):
         assert f"## gstream {command}\n" in text
     assert "| `--host-memory SIZE` | Memory that the run may use" in text
     assert all(f"### {name}\n" in text for name in ALGORITHMS)
