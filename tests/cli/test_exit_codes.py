@@ -64,7 +64,7 @@ MISTAKES = {
     3: ("run bfs graph.gs --source 1 --devices cuda:99", "plan bfs graph.gs --gpus 99"),
     4: (  # change the file
         "run bfs none.gs --source 1",
-        "run bfs edges.txt --source 1",
+        "export edges.txt x.csv",
         "run bfs cut.gs --source 1",
         "run none.py:Least graph.gs",
         "run sssp negative.gs --source 1",

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gstream.cli.run import tracing
+from gstream.telemetry.trace import ChromeTrace
 from pagestore.errors import ResourceError
 from tests.cli.command import ROOT, Command
 
@@ -63,8 +63,8 @@ def test_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "replace", full)
     said = "run.json: no space left. Free some space, or write to another disk."
-    with pytest.raises(ResourceError, match=said), tracing(tmp_path / "run.json"):
-        pass
+    with pytest.raises(ResourceError, match=said):
+        ChromeTrace().write(tmp_path / "run.json")
     assert os.listdir(tmp_path) == []
 
 

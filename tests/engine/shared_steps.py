@@ -20,7 +20,7 @@ class Drawn(Dispatcher):
     The cores begin a run: later the devices may hold every page, so that none is left to share.
     """
 
-    draw: random.Random
+    draw = random.Random(0)
     shared = False  # a superstep of this run
 
     def _pays(self, step, demand, in_place):
