@@ -36,7 +36,8 @@ def seeds(some: int, cases: Iterable[Any]) -> list[Any]:
 
 def also(*values: Any) -> list[Any]:
     """Values of a parameter that "some" has not: others show the same, and these have kernels of their own."""
-    return [pytest.param(value, marks=pytest.mark.long) for value in values]
+    rows = (value if isinstance(value, tuple) else (value,) for value in values)  # of several parameters
+    return [pytest.param(*row, marks=pytest.mark.long) for row in rows]
 
 
 def deselected(items: Sequence[pytest.Item], asked: Sequence[str]) -> list[pytest.Item]:

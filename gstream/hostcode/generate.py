@@ -36,7 +36,8 @@ from gstream.hostcode.intrinsics import *
 from gstream.hostcode.casts import *
 from gstream.hostcode.jit import helper, inlined, kernel
 from gstream.hostcode.notify import next_set, slot_from
-from gstream.hostcode.parts import EDGES_A_PART, UNREAD, add_stretches, place_of
+from gstream.hostcode.one_thread import *
+from gstream.hostcode.parts import EDGES_A_PART, place_of
 from gstream.hostcode.page_words import *
 '''
 BETTER = {"MIN": "new < old", "MAX": "new > old", "OR": "(old | new) != old", "SUM": "True"}
@@ -190,8 +191,8 @@ def _remove(folder: Path, owner: int) -> None:
 @lru_cache(maxsize=1)
 def _helpers_hash() -> bytes:
     """A file for each version of them, or two checkouts of one user would take turns to compile for one file."""
-    names = ("intrinsics.py", "casts.py", "jit.py", "notify.py", "parts.py", "search.py", "page_words.py", "bitmaps.py")
-    return b"".join((HERE / name).read_bytes() for name in names) + numba.__version__.encode()
+    names = ("intrinsics", "casts", "jit", "notify", "parts", "search", "page_words", "bitmaps", "one_thread")
+    return b"".join((HERE / f"{name}.py").read_bytes() for name in names) + numba.__version__.encode()
 
 
 @lru_cache(maxsize=64)  # making the text again took a millisecond of every run

@@ -55,7 +55,7 @@ def example(name: str) -> Example:
     ends = (vertices * random.random((2, edges)) ** 2).astype(np.int64)
     if name == "acyclic":
         ends = np.sort(ends[:, ends[0] != ends[1]], axis=0)
-    whole = name in choice.few(("undirected",), ("out", "undirected", "acyclic", "few"))
+    whole = name in choice.few((), ("out", "undirected", "acyclic", "few"))
     weight = ends[0] % 9 if whole else random.random(ends.shape[1]).astype(np.float32)
     return Example(vertices, *ends, weight.astype(np.float64), **stored)
 

@@ -173,7 +173,7 @@ def test_wrong_steps_are_refused(name, options, topology, tmp_path):
 
 def test_what_leads_past_all_numbers_is_neither_proven_nor_a_false_alarm(tmp_path):
     """A rate that is not stable, on both sides of 0."""
-    example = Example(3, np.array([0, 1, 1, 2]), np.array([1, 0, 2, 1]), np.full(4, 200.0))
+    example = Example(3, np.array([0, 1, 1, 2]), np.array([1, 0, 2, 1]), np.full(4, 200.5))
     with gstream.open(example.stored(tmp_path)) as graph, np.errstate(all="ignore"):
         result = graph.heat({0: 1.0, 2: -3.0}, 400, rate=1.0, certify=True)
         assert np.isinf(result.to_numpy()["temperature"]).any() or np.isnan(result.to_numpy()["temperature"]).any()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 
+import choice
 import numpy as np
 import pytest
 
@@ -20,7 +21,7 @@ from pagestore.errors import CapError
 from tests.answers.graphs import Example
 from tests.answers.test_caps import OPTIONS, given
 
-SIZES = 8_000, 40_000  # vertices
+SIZES = choice.few((4_000, 16_000), (8_000, 40_000))  # vertices
 UNEVEN = 1.5  # bytes a vertex: pages, and lists that are not as many times longer
 DIRECTED = ("levels", "scc", "degrees", "kcore", "wcc", "closeness")
 BY_BLOCKS = "triangles", "lcc", "ktruss"  # under the least cap, of thousands of blocks: that takes minutes
@@ -53,6 +54,7 @@ def graphs(tmp_path_factory):
         graph.close()
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("name", [name for name, one in ALGORITHMS.items() if one.proof])
 def test_a_certificate_takes_no_more_than_is_declared(name, graphs, monkeypatch):
     monkeypatch.setattr(simulations, "PART", 1000)  # far fewer than the vertices

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import choice
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +14,14 @@ import gstream
 from pagestore.errors import InputError, UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 
+FLOATS = examples("floats", largest=120)
 WAYS = ["host", "host:3", "fake:1:2"]
+
+
+def hubs(whole=False, **options):
+    """With weights that are whole numbers, or that are not: kernels differ."""
+    example = hub_example(weighted=True, **options)
+    return replace(example, weight=example.weight / (1 if whole else 2))
 
 
 def matrix(example):
@@ -48,7 +58,7 @@ def check_all(graph, nodes, w, initial, steps):
 
 def test_heat_that_is_unstable_says_so(tmp_path):
     """At ten times the rate that is stable temperatures swing farther and farther; at that rate they stay inside."""
-    example = hub_example(weighted=True)
+    example = hubs()
     with gstream.open(example.stored(tmp_path)) as graph:
         most = matrix(example)[1].sum(axis=0).max()
         found = graph.heat({11: 5.0, 5: -1.0}, 20, rate=10 / most).summary
@@ -58,9 +68,10 @@ def test_heat_that_is_unstable_says_so(tmp_path):
             assert "note" not in graph.heat({11: 5.0, 5: -1.0}, 200, rate=rate).summary
 
 
+@pytest.mark.longer
 @settings(max_examples=200)
 @given(
-    example=examples("integers", largest=120) | examples("floats", largest=120), steps=st.sampled_from([0, 1, 10]),
+    example=choice.few(FLOATS, examples("integers", largest=120) | FLOATS), steps=st.sampled_from([0, 1, 10]),
     data=st.data(),
 )  # fmt: skip
 def test_random_graphs(example, steps, data, tmp_path_factory):
@@ -72,18 +83,19 @@ def test_random_graphs(example, steps, data, tmp_path_factory):
 
 
 def test_values_past_all_bounds_are_counted(tmp_path):
-    example = Example(3, np.array([0, 1, 2]), np.array([1, 2, 0]), np.array([5.0, 5.0, 5.0]))
+    example = Example(3, np.array([0, 1, 2]), np.array([1, 2, 0]), np.array([5.5, 5.5, 5.5]))
     with gstream.open(example.stored(tmp_path)) as graph:
         initial = {0: 1.0, 1: 2.0, 2: 3.0}
         wild, tame = graph.heat(initial=initial, rate=1e300, iterations=30), graph.heat(initial=initial)
     assert wild.summary["not_finite"] == 3 and "not_finite" not in tame.summary
 
 
+@pytest.mark.parametrize("whole", [False, *choice.also(True)])
 @pytest.mark.parametrize("devices", WAYS)
 @pytest.mark.parametrize("options", [{}, {"host_memory": 250_000}])
-def test_hubs_and_devices(devices, options, tmp_path):
+def test_hubs_and_devices(devices, options, whole, tmp_path):
     for directed in (True, False):
-        example = hub_example(directed, weighted=True, order="degree")
+        example = hubs(whole, directed=directed, order="degree")
         nodes, w = matrix(example)
         with gstream.open(example.stored(tmp_path), devices=devices, **options) as graph:
             check_all(graph, nodes, w, {11: 1.0, 5: -0.5, 900: 2.0}, 10)

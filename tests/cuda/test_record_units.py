@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
+import choice
 import numpy as np
 import pytest
 from compilers import needs_nvcc
@@ -37,7 +38,7 @@ def shipped():
 
 
 @needs_nvcc
-@pytest.mark.parametrize(("ids", "weight"), [("u4", "f4"), ("u8", "u1")])
+@pytest.mark.parametrize(("ids", "weight"), [("u4", "f4"), *choice.also(("u8", "u1"))])
 def test_all_kernels_compile(tmp_path, monkeypatch, ids, weight):
     monkeypatch.setattr(generate, "cache_folder", lambda: tmp_path)
     (tmp_path / "kept").mkdir()

@@ -27,7 +27,7 @@ SUITES = {  # folders of NetworkX's own suite: tests that reach gstream, at the 
     "components": 29, "link_analysis": 11, "traversal": 4, "centrality": 160, "shortest_paths": 25, "community": 37,
     "bipartite": 53, "tree": 95,
 }  # fmt: skip
-SHARE = ("components", "link_analysis", "traversal")  # in `make test`
+SHARE = ("components", "link_analysis")  # in `make test`
 
 
 def graphs() -> dict[str, nx.Graph]:

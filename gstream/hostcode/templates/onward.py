@@ -20,7 +20,7 @@ import math
 from gstream.hostcode.bitmaps import is_set
 from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.jit import helper, inlined, kernel
-from gstream.hostcode.parts import UNREAD, add_stretches, place_of
+from gstream.hostcode.one_thread import edges_of, insert, lists_of_all, wait
 from gstream.hostcode.templates.methods import (
     USES_EDGE,
     better,
@@ -36,22 +36,6 @@ from gstream.hostcode.templates.methods import (
 # kernels
 
 SHARE, GROWTH = 8, 2.0  # the step doubles where less than an eighth of those that wait come in
-
-
-@helper
-def insert(lists, row, count, vertex):
-    """Append to a list as far as there is room; its new length."""
-    if count < u64(lists.shape[1]):
-        lists[row, count] = vertex
-    return count + u64(1)
-
-
-@helper
-def wait(held, count, vertex):
-    """Append to those that wait as far as there is room; their new number."""
-    if count < u64(len(held)):
-        held[count] = vertex
-    return count + u64(1)
 
 
 @helper
@@ -93,45 +77,6 @@ def least_key(held, waiting, value, active_bits, limit):
         if not rank <= limit and rank < least and is_set(active_bits, v):
             least = rank
     return least
-
-
-@helper
-def edges_of(lists, row, count, degree):
-    """Sum of the degrees of a list's vertices."""
-    edges = i64(0)
-    for number in range(min(count, u64(lists.shape[1]))):
-        edges += i64(degree[lists[row, number]])
-    return edges
-
-
-@helper
-def lists_of_all(
-    words, rows, first_vertex, last_vertex, small, read, lists, side, vertices, stretch, records, stamps, stamp
-):
-    """(stretches, pages) of the first `vertices` of a list, in `records`; UNREAD stretches where a page was not read.
-
-    records[i, 3] is a place in the list.
-    """
-    count, pages, hint = u64(0), i64(0), u64(0)
-    for number in range(vertices):
-        v = lists[side, number]
-        index, slot = place_of(words, rows, first_vertex, last_vertex, small, read, v, hint)
-        if index == UNREAD:
-            return UNREAD, pages
-        if index < u64(small):
-            hint = index
-        before = count
-        count = add_stretches(
-            words, rows, first_vertex, small, read, v, index, slot, u64(0), u64(stretch), number, count, records
-        )
-        if count == UNREAD:
-            return UNREAD, pages
-        for record in range(before, min(count, u64(len(records)))):
-            row = records[record, 0]
-            if stamps[row] != stamp:
-                stamps[row] = stamp
-                pages += i64(1)
-    return count, pages
 
 
 @helper

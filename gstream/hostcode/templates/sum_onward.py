@@ -10,7 +10,8 @@ from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.generate import BLOCK
 from gstream.hostcode.intrinsics import trailing_zeros
 from gstream.hostcode.jit import helper, kernel
-from gstream.hostcode.page_words import head_of, records_of, stride_of, vertex_of
+from gstream.hostcode.one_thread import add_partials, tell
+from gstream.hostcode.page_words import head_of, records_of, vertex_of
 from gstream.hostcode.parts import EDGES_A_PART, place_of
 from gstream.hostcode.templates.methods import (
     APPLIES_ANEW,
@@ -86,32 +87,6 @@ def pull_told(words, weights, rows, first_vertex, last_vertex, small, read, told
 
 
 @helper
-def tell(words, rows, first_vertex, last_vertex, small, read, active_bits, told_bits, most):
-    """Set the bits of the out-neighbours of active vertices; the edges, or more than `most` where it gave up."""
-    edges, hint, pages = u64(0), u64(0), u64(len(rows))
-    for index in range(u64(len(active_bits))):
-        word = active_bits[index]
-        while word != u64(0):
-            u = (index << u64(6)) + trailing_zeros(word)
-            word &= word - u64(1)
-            row, slot = place_of(words, rows, first_vertex, last_vertex, small, read, u, hint)
-            hint = row if row < u64(small) else hint
-            while row < pages and u64(first_vertex[row]) <= u <= u64(last_vertex[row]):
-                head, stride = head_of(words, row, slot), stride_of(words, row)
-                count = u64(words[row, head])
-                edges += count
-                if edges > u64(most):
-                    return edges
-                for k in range(count):
-                    v = u64(words[row, head + (k + u64(1)) * stride])
-                    told_bits[v >> u64(6)] |= u64(1) << (v & u64(63))
-                if row < u64(small):
-                    break
-                row += u64(1)
-    return edges
-
-
-@helper
 def send_again(value, source, degree, active_bits, everybody, ctx):
     """The messages of active vertices, or of all, that pulls gather."""
     for index in range(u64(len(active_bits))):
@@ -122,16 +97,6 @@ def send_again(value, source, degree, active_bits, everybody, ctx):
             if v >= u64(len(value)):
                 break
             source[v] = send(i64(v), value[v], degree_of(degree, v), 0, ctx)
-
-
-@helper
-def add_partials(partials, floats):
-    """g.<total> of each column, block by block."""
-    for total in range(u64(partials.shape[1])):
-        whole = partials[0, total]
-        for block in range(u64(1), u64(partials.shape[0])):
-            whole += partials[block, total]
-        floats[total] = whole
 
 
 @kernel
