@@ -138,7 +138,8 @@ def measure(context: Context) -> list[Figure]:
         label = f"{what}, --memory {budget_mib}MiB,"
         figures += rate_figures(context, label, runs, target)
         figures.append(peak_figure(context, label.rstrip(","), runs, budget_mib))
-    for what, arguments in {what: arguments for what, arguments, _, _ in cases(context)}.items():
-        figures += scaling_figures(context, what, arguments, store)
+    commands = {label: command for label, command, _, _ in cases(context)}  # one of each label, whatever its budget
+    for label, command in commands.items():
+        figures += scaling_figures(context, label, command, store)
         store.unlink()
     return figures

@@ -16,12 +16,22 @@ import choice
 import pytest
 from hypothesis import HealthCheck, settings
 
+from pagestore import caches
+
 EXAMPLES = "GSTREAM_EXAMPLES"
 ROOT = Path(__file__).resolve().parent.parent
 CLOSING = {"inputs", "format", "convert", "test_processes.py"}  # whose tests leave nothing open to be collected
 # Fake devices, for commands in processes of their own, too: these find them by the path.
 os.environ["GSTREAM_TEST_DEVICES"] = "tests.fakes.device:FakeDevice"
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path) -> Path:
+    """tmp_path, where a cache may lie: no other user can write to a folder above it, whatever TMPDIR says."""
+    if why := caches.why_unsafe(tmp_path):
+        pytest.skip(f"no cache may lie in {tmp_path}: {why}")
+    return tmp_path
 
 
 def have_examples(count: Callable[[int], int]) -> None:

@@ -76,8 +76,8 @@ def convert(
 ) -> None:
     """Convert edge lists (text, CSV, Matrix Market, DIMACS, GAP, METIS, LDBC, Graph500, Parquet, NumPy) to a store.
 
-    GraphML, GEXF, GML and Pajek are read by NetworkX, up to a size. Files of other kinds (DOT, JSON, ...) are told by
-    content and suffix, and refused with the command that makes an edge list of them.
+    GraphML, GEXF, GML and Pajek are read by NetworkX, up to a size. Other formats (DOT, JSON, ...) are recognised by
+    content and suffix. convert refuses them, and names the command that makes an edge list of them.
     """
     skip_blas()
     logs.begin(progress, log_file, surroundings.typed, [*inputs, store])

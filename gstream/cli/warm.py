@@ -40,8 +40,8 @@ def warm(
 
     began = time.perf_counter()
     with compile_time() as compiled:
-        for what in warmed():
-            note(f"{what}: ready after {show_seconds(time.perf_counter() - began)}")
+        for kind in warmed():
+            note(f"{kind}: ready after {show_seconds(time.perf_counter() - began)}")
     found = kernel_cache()
     print(f"compiled or loaded in {show_seconds(compiled())}; kernel cache {show_bytes(found['bytes'])}")
     for line in found["refused"]:
@@ -49,21 +49,21 @@ def warm(
 
 
 def warmed() -> Iterator[str]:
-    """Run what is to be compiled, on small graphs of the usual kinds; names each when it is done."""
+    """Run the algorithms on small graphs, which compiles their kernels; yields each kind of graph when it is done."""
     from gstream.options.auto_devices import gpus_there
 
     devices = [["host"], *([["cuda:0"]] if gpus_there() else [])]
     with tempfile.TemporaryDirectory(prefix="gstream-warm-") as folder:
-        for what, edges, options, algorithms in graphs(Path(folder)):
+        for kind, edges, options, algorithms in graphs(Path(folder)):
             with opened(edges, Path(folder) / "graph.gs", options) as graph:
                 for chosen in devices:
                     for name in algorithms:
                         _run(graph, name, chosen)
-            yield what
+            yield kind
 
 
 def graphs(folder: Path) -> Iterator[tuple[str, Any, dict[str, Any], tuple[str, ...]]]:
-    """(what it stands for, a file or the scale of a generated graph, options of its conversion, algorithms)."""
+    """(the kind of graph, a file or the scale of a generated graph, options of its conversion, algorithms)."""
     names = folder / "names.txt"
     names.write_text("".join(f"v{i} v{i * 7 % 1000}\nv{i % 50} v{i}\n" for i in range(1000)))
     yield "graphs of names", names, {"string_ids": True}, ("bfs", "pagerank")

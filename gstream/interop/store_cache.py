@@ -71,7 +71,7 @@ def stores_folder() -> Path:
 
 
 def limit_bytes() -> int:
-    """How much all stores of the cache may take (GSTREAM_CACHE_SIZE). Raises UsageError for what is no size."""
+    """Bytes that all stores in the cache may take (GSTREAM_CACHE_SIZE). Raises UsageError if it is not a size."""
     return parse_size(os.environ.get(LIMIT) or DEFAULT_LIMIT, LIMIT) or 0
 
 
@@ -79,8 +79,8 @@ def limit_bytes() -> int:
 def store_of(file: Path, make: Callable[[Path], None], say: Callable[[str], None]) -> Iterator[Path]:
     """The store of an edge list, made by `make(store)` unless it is there; nobody removes it while the block lasts.
 
-    say: is told in a line what is made, or used. Raises what `make` raises, after which nothing is left;
-    UsageError where the cache cannot be used, ResourceError where the store would be too large for it.
+    say: gets one line, which names the store that is made or used. Errors of `make` are raised, and leave no file.
+    Raises UsageError where the cache cannot be used, ResourceError where the store would be too large for it.
     """
     limit, base = limit_bytes(), stores_folder()
     if why := why_refused(base):

@@ -122,4 +122,4 @@ def nothing() -> None:
 
 
 MEMORY = KeptMemory()  # of this process
-FRESH = KeptMemory(keeps=False)  # for runs under a cap, whose plan has no room for what nobody uses
+FRESH = KeptMemory(keeps=False)  # for runs under a cap: their plan counts no unused memory

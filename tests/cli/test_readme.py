@@ -15,6 +15,21 @@ from gstream.algorithms.registry import ALGORITHMS
 from tests.cli.command import ROOT, Command
 from tests.cli.pages import PAGES, RUN, Reader, hooks, pictures, reference, transcripts, without_gpus
 
+COMMANDS = (
+    "convert",
+    "generate",
+    "run",
+    "plan",
+    "info",
+    "verify",
+    "export",
+    "doctor",
+    "show",
+    "warm",
+    "cache",
+    "report",
+)
+
 PATHS = re.compile(r"`((?:gstream|pagestore|cuda|tests|bench|docs)/[\w./-]+)`")
 
 
@@ -49,23 +64,7 @@ def test_pages_are_read_as_they_are_written() -> None:
 
 
 def test_every_option_that_is_named_exists(gstream: Command) -> None:
-    helps = "".join(
-        gstream(command, "--help").stdout
-        for command in (
-            "convert",
-            "generate",
-            "run",
-            "plan",
-            "info",
-            "verify",
-            "export",
-            "doctor",
-            "show",
-            "warm",
-            "cache",
-            "report",
-        )
-    )
+    helps = "".join(gstream(command, "--help").stdout for command in COMMANDS)
     for name, path in PAGES.items():
         for option in set(re.findall(r"`(--[a-z-]+)", path.read_text())):
             assert option in helps, (name, option)
@@ -140,20 +139,7 @@ def test_every_page_has_its_place_in_the_site() -> None:
 
 def test_generated_reference_text_has_every_command_and_algorithm() -> None:
     text = hooks.filled("<!-- generated command_line -->\n<!-- generated algorithms -->\n<!-- include LICENSE -->\n")
-    for command in (
-        "convert",
-        "generate",
-        "run",
-        "plan",
-        "info",
-        "verify",
-        "export",
-        "doctor",
-        "show",
-        "warm",
-        "cache",
-        "report",
-    ):
+    for command in COMMANDS:
         assert f"## gstream {command}\n" in text
     assert "| `--host-memory SIZE` | Memory that the run may use" in text
     assert all(f"### {name}\n" in text for name in ALGORITHMS)

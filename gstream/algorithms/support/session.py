@@ -50,7 +50,7 @@ class Session(Keeping):
         self.proof_bytes = 0  # that the certificate takes in all, where one follows the run
         self.stands_in = False  # the planned program stands for page kernels, whose caps are checked
         self.later = 0  # bytes in all that the call takes after its programs
-        self._lacking = ""  # what was asked for and could not be had
+        self._lacking = ""  # a note: an option of the caller had no effect
         self._sent_back = 0  # the most bytes of arrays that GPUs had no room for
         self._refused: float = math.inf  # bytes of arrays that turned out to be too many
         self._read_before = engine.sources.bytes_read
