@@ -1,5 +1,5 @@
 # gstream's commands for a checkout; each sets up what it needs in .venv, once. Only python3 (3.11 or newer) is assumed.
-# bench-gpu alone installs nothing, as machines with GPUs often have no network: it takes $(PYTHON) as it is.
+# bench-gpu and bench-several-gpus install nothing, as machines with GPUs often have no network: they take $(PYTHON) as it is.
 #   make demo    compile what first runs need, convert the graph that ships with the project, run BFS and PageRank on it
 #   make test    the CPU tests, in minutes: every test area, with fewer cases than
 #   make test-all    all of them; make test-rest: what that has beyond make test
@@ -23,7 +23,7 @@ BIN := $(VENV)/bin
 TEST_WORKERS ?= 2
 DEMO := demo
 
-.PHONY: demo test test-all test-rest lint types docs stubs bench bench-gpu bench-papers bench-cliffs torture fuzz differential examples coverage clean install
+.PHONY: demo test test-all test-rest lint types docs stubs bench bench-gpu bench-several-gpus bench-papers bench-cliffs torture fuzz differential examples coverage clean install
 .DEFAULT_GOAL := demo
 
 install: $(VENV)/.installed
@@ -79,6 +79,9 @@ bench: $(VENV)/.installed-bench
 
 bench-gpu:
 	@$(PYTHON) bench/gpu.py $(BENCH_ARGS)
+
+bench-several-gpus:
+	@PYTHON=$(PYTHON) bench/several_gpus.sh
 
 bench-papers: $(VENV)/.installed-bench
 	$(BIN)/python bench/papers.py $(BENCH_ARGS)

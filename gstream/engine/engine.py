@@ -166,7 +166,9 @@ class Engine:
         if plan.copies and plan.devices > 1:
             alone = self._plan_on(self._alone, program, code)
             if is_faster_alone(alone, plan):
-                return replace(alone, spared=plan.devices - 1)
+                now = self._costs.looked_again(plan.constants)
+                if now is plan.constants or is_faster_alone(alone, replace(plan, constants=now)):
+                    return replace(alone, spared=plan.devices - 1)
         return plan
 
     def _plan_on(self, exchange: Exchange, program: Any, code: Any) -> Plan:

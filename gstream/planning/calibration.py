@@ -116,7 +116,7 @@ def gpu_constants(gpus: Sequence[Any], folder: Path | None = None) -> GpuConstan
                 found |= {name: rate for name, rate in probe(gpus[0]).items() if name not in known}
     if len(gpus) > 1 and "merge" not in known:
         with suppress(GstreamError, OSError):
-            found["merge"] = _merge_rate(gpus, known | found)
+            found["merge"] = _merge_rate(gpus, (known | found).get("c1", GpuConstants.c1))
     if found:
         _write(path, known | found)
     names = {entry.name for entry in fields(GpuConstants)} - {"disk"}
@@ -144,13 +144,19 @@ def _kernels(gpu: Any) -> dict[str, float]:
     return kernel_rates(gpu)
 
 
-def _merge_rate(gpus: Sequence[Any], known: dict[str, float]) -> float:
+def merge_rate(gpus: Sequence[Any], known: GpuConstants) -> float:
+    """Measured: bytes/s between two of the GPUs; what is known where it can't be measured, for lack of memory, say."""
+    with suppress(GstreamError, OSError):
+        return _merge_rate(gpus, known.c1)
+    return known.merge
+
+
+def _merge_rate(gpus: Sequence[Any], link: float) -> float:
     """Of the slowest pair; through the host, over the link twice, where GPUs can't reach each other."""
     from gstream.devices.gpu.probe import peer_rate
 
     rates = [peer_rate(gpus[0], other) for other in gpus[1:]]
-    through_host = known.get("c1", GpuConstants.c1) / 2
-    return min(through_host if rate is None else rate for rate in rates)
+    return min(link / 2 if rate is None else rate for rate in rates)
 
 
 def learn(who: int | str, rates: Iterable[tuple[str, float]], folder: Path | None = None) -> None:

@@ -71,6 +71,7 @@ class CostModel:
         self._constants: Constants | None = None
         self._cores: Constants | None = None
         self._taught: list[tuple[str, float]] = []
+        self._looked = False
 
     @property
     def constants(self) -> Constants:
@@ -89,6 +90,21 @@ class CostModel:
             workers = self._workers()
             self._cores = calibration.constants(workers, self._folder, f"{workers.threads}-beside")
         return self._cores
+
+    def looked_again(self, known: Constants) -> Constants:
+        """What a plan knows, or better: the way between the GPUs is measured once more, at the first call.
+
+        A rate from a time when others used the GPUs would leave all but one idle for good: such runs teach nothing.
+        """
+        if self._looked or not isinstance(known, GpuConstants):
+            return known
+        self._looked = True
+        now = calibration.merge_rate(self.gpus, known)
+        if now <= known.merge:
+            return known
+        self._constants = replace(self.constants, merge=now)
+        self._taught.append(("merge", now))
+        return replace(known, merge=now)
 
     def account(self, stats: RunStats, plan: Plan, supersteps: int) -> None:
         """Write predicted_seconds beside a run's counted figures, by its plan's constants, and learn from them.

@@ -79,6 +79,29 @@ def test_merges_are_measured_when_several_gpus_come(tmp_path, probes):
     assert found.merge == pytest.approx(found.c1 / 2)  # through the host
 
 
+def test_a_rate_from_a_busy_time_leaves_no_gpu_idle_for_good(store, tmp_path, monkeypatch, probes):
+    with engine_of(store, tmp_path, monkeypatch, devices=2) as engine:
+        engine.measure()
+    (kept,) = tmp_path.iterdir()
+    kept.write_text(json.dumps({**json.loads(kept.read_text()), "merge": 1e6}))
+    del probes[:]
+    with engine_of(store, tmp_path, monkeypatch, devices=2) as engine:
+        judged = []
+
+        def slow_together(alone, together):
+            judged.append(together.constants.merge)
+            return together.constants.merge < 1e9
+
+        monkeypatch.setattr(engine_module, "is_faster_alone", slow_together)
+        assert engine.plan(PageRank()).devices == engine.plan(PageRank()).devices == 2
+        assert judged == [1e6, 1e11, 1e11] and probes == [(0, 1)]
+    assert json.loads(kept.read_text())["merge"] > 1e6  # averaged with what was kept
+    with engine_of(store, tmp_path, monkeypatch, devices=2) as engine:  # slow whenever it is measured
+        monkeypatch.setattr(engine_module, "is_faster_alone", lambda alone, together: True)
+        assert [engine.plan(PageRank()).spared for _ in range(3)] == [1, 1, 1]
+        assert probes == [(0, 1)] * 2
+
+
 @pytest.mark.parametrize("fails", ["pin", "empty", "copy"])
 def test_what_cannot_be_measured_of_a_gpu_is_a_default(tmp_path, fails):
     gpus = [StandInGpu(0, reached=(1,), fails=fails), StandInGpu(1)]

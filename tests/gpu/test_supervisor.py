@@ -86,8 +86,11 @@ def test_a_worker_that_is_killed(start, tmp_path):
     assert err.startswith("cuda:0: its process was ended by SIGKILL. The run goes on on cuda:0, from its last ")
 
 
-@pytest.mark.parametrize("devices", ["cuda:0", *(["cuda:0,1"] if gpus() > 1 else [])])
-def test_a_kernel_that_faults(start, tmp_path, devices):
-    err = check(start(["-c", FAULTY], "--devices", devices), tmp_path, "cuda:0", "cuda:1" if "1" in devices else "host")
+@pytest.mark.parametrize("several", [1, *{min(gpus(), count) for count in (2, 4, 8)} - {0, 1}])
+def test_a_kernel_that_faults(start, tmp_path, several):
+    """One GPU is lost in the middle of a run: the rest of them go on, or the cores where it was the only one."""
+    rest = "cuda:" + ",".join(map(str, range(1, several))) if several > 1 else "host"
+    devices = "cuda:" + ",".join(map(str, range(several)))
+    err = check(start(["-c", FAULTY], "--devices", devices), tmp_path, "cuda:0", rest)
     (said,) = [line for line in err.splitlines() if not line.startswith("superstep ")]  # these come where it takes long
     assert said.startswith("cuda:0 (") and ". The run goes on on " in said
