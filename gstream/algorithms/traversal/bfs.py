@@ -39,7 +39,8 @@ ALGORITHMS = (
         plan="program_of_bfs", proof=".distance_proofs:certify_bfs", proof_bytes=16, certificate="exact",
         kept="4: distances",
         holds="8, heads 16, predecessors 4, reordered 12 more",
-        program="gstream.programs.bfs:BFS", units=(".nearest:open_words nearest_by_hops least_key",),
+        program="gstream.programs.bfs:BFS",
+        units=(".nearest:open_words draw open_pushing open_childless nearest_by_hops least_key",),
         proof_units=(".distance_proofs:check_hops",),
     ),
     Algorithm(

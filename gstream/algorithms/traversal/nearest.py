@@ -21,7 +21,8 @@ from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
 from gstream.records import item_kernel, record_kernel
 
-WORDS = 32  # of a bitmap that are an item: one for each lane
+WORDS = LANES = 32  # words of a bitmap that are an item, and other elements: one for each lane
+NONE = u64(0xFFFFFFFFFFFFFFFF)
 
 
 @helper
@@ -109,27 +110,71 @@ def nearest_heads(heads, first, distance, predecessor, bits, counter):
     return edges
 
 
+@item_kernel(drawn="own")
+def draw(item, at, array, drawn):
+    """drawn[k] = array[at[k]]. at: uint64[n]. An item is LANES elements."""
+    begin, end = item.share(LANES, len(at))
+    for index in range(begin, end):
+        drawn[index] = array[at[index]]
+
+
+@item_kernel(bits="own")
+def open_pushing(item, distance, natural, until, bits):
+    """bits: reached vertices whose natural index is below that of `until` for the next level. until: uint64[levels],
+    the last one for all levels beyond. bits is written whole. An item is WORDS words of it."""
+    begin, end = item.share(WORDS, len(bits))
+    for index in range(begin, end):
+        word, first = u64(0), index << u64(6)
+        for v in range(first, min(first + u64(64), u64(len(distance)))):
+            if distance[v] != ~distance.dtype.type(0):
+                level = min(u64(distance[v]) + u64(1), u64(len(until)) - u64(1))
+                word |= u64(named(natural, v) < until[level]) << (v & u64(63))
+        bits[index] = word
+
+
+@item_kernel(bits="own")
+def open_childless(item, predecessor, open_bits, bits):
+    """bits: the bits of open_bits whose vertex has no predecessor. Written whole. An item is WORDS words of bits."""
+    begin, end = item.share(WORDS, len(bits))
+    for index in range(begin, end):
+        word, first = u64(0), index << u64(6)
+        if open_bits[index] != u64(0):
+            for v in range(first, min(first + u64(64), u64(len(predecessor)))):
+                word |= u64(predecessor[v] == ~predecessor.dtype.type(0)) << (v & u64(63))
+        bits[index] = word & open_bits[index]
+
+
 @kernel
 def make_keys(distance, natural, shift, key, counter):
-    """key (u4[V]) = distance << shift | natural index; all bits set if there is no path."""
+    """key (u4[V]) = distance << shift | natural index; all bits set if there is no path. Returns how many distances
+    have no room in one."""
+    most, wide = u64(FAR) >> u64(shift), u64(0)
     for begin, end in blocks(counter, len(key)):
         for v in range(begin, end):
             far = u64(distance[v])
+            wide += u64(far >= most and far != u64(FAR))
             key[v] = FAR if far == u64(FAR) else u32(far << u64(shift) | u64(natural[v]))
-    return u64(0)
+    return wide
 
 
 @record_kernel(key="uint32[]", least="uint32[] min")
-def least_key(record, key, least, open_bits):
-    """least[v] = the least key among in-neighbours of every open vertex: no in-neighbour is nearer than one step, so
-    that of the predecessor. It takes one gather an edge where `nearest_by_hops` takes two and a branch."""
-    v = record.vertex
-    if not is_set(open_bits, v):
+def least_key(record, key, least, bits, shift, pull):
+    """What `nearest_by_hops` does, by keys: least[v] = the least key of an in-neighbour, and no in-neighbour is nearer
+    than one step. It takes one gather an edge instead of two and a branch that is hard to foresee."""
+    owner = record.vertex
+    if not is_set(bits, owner):
         return
-    found = FAR
-    for u in record.neighbours():
-        found = min(found, key[u])
-    lower(least, v, found)
+    if pull:
+        found = FAR
+        for u in record.neighbours():
+            found = min(found, key[u])
+        lower(least, owner, found)
+    else:
+        mine = key[owner]
+        onward = (mine >> u32(shift)) + u32(1)
+        for v in record.neighbours():
+            if mine < least[v] and key[v] >> u32(shift) == onward:
+                lower(least, v, mine)
 
 
 @kernel
@@ -144,18 +189,26 @@ def take_least(least, shift, store_of, counter):
 
 
 @record_kernel(predecessor="own")
-def nearest_by_hops(record, distance, natural, predecessor, open_bits, pull):
-    """Breadth-first search: the least in-neighbour one step nearer, by natural index, of every open vertex."""
+def nearest_by_hops(record, distance, natural, predecessor, bits, pull):
+    """Breadth-first search: the least in-neighbour one step nearer, by natural index. Vertices whose bits are set look
+    for theirs, or offer themselves to their out-neighbours."""
     owner = record.vertex
-    if (pull and not is_set(open_bits, owner)) or (not pull and distance[owner] == ~distance.dtype.type(0)):
+    if not is_set(bits, owner):
         return
     if pull:
         wanted = distance[owner] - u32(1)
+        found = NONE
+        least = NONE
         for u in record.neighbours():
             if distance[u] == wanted:
-                offer_equal(predecessor, owner, u, natural)
+                name = named(natural, u)
+                if name < least:
+                    found = u
+                    least = name
                 if len(natural) == 0:  # lists ascend
                     break
+        if found != NONE:
+            offer_equal(predecessor, owner, found, natural)
     else:
         onward = distance[owner] + u32(1)
         for v in record.neighbours():

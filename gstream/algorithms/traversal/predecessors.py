@@ -6,8 +6,8 @@ Zero weights, and weights that rounding absorbs, leave plateaus of equal distanc
 vertex that has a nearer candidate or is a source. Rounds over the plateaus' pages find them; of long plateaus one host
 thread does, by breadth-first search. Predecessors go down in (distance, hops), so there is no cycle, and they do not
 depend on devices, threads, batches or the order of the store. In natural order lists ascend, so that a list is read
-up to its first candidate. In another order the whole list is read: for breadth-first search by keys of 4 bytes, which
-hold distance and natural index, where they fit.
+up to its first candidate. In another order all candidates are looked at: in breadth-first search vertices pull from
+some, and others push (gstream.algorithms.traversal.shares).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import FAR
 from gstream.algorithms.traversal import nearest
+from gstream.algorithms.traversal.shares import Shares
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits, set_bits
 from gstream.records import bytes_of
 
@@ -65,30 +66,31 @@ def held_bytes(session: Session, distance: np.dtype, weighted: bool = True, look
     """Bytes of distances and predecessors; looked_for: with what `find_predecessors` holds beside them."""
     vertices = session.meta.vertices
     both = vertices * (np.dtype(distance).itemsize + session.id_dtype.itemsize)
-    beside = vertices * (HOPS.itemsize if weighted else 0) + 2 * bitmap_bytes(vertices)
+    beside = vertices * (HOPS.itemsize if weighted else 0) + 3 * bitmap_bytes(vertices)
     return both + (beside + 3 * natural_bytes(session) if looked_for else 0)  # names both ways, and keys
 
 
 def _on_gpu(
     session: Session, distance: np.ndarray, predecessor: np.ndarray, is_source: np.ndarray, open_bits: np.ndarray
 ) -> bool:
-    """Breadth-first search on one GPU that keeps all pages: it looks through them, in two launches. Whether it did.
+    """Breadth-first search on one GPU that keeps all pages: it looks through them, in few launches. Whether it did.
 
     open_bits are then all reached vertices that are no source.
     """
-    (name, pull), arrays = session.gathers(), (distance, predecessor, is_source, open_bits)
-    given = arrays if session.meta.order == "natural" else (*arrays, session.natural_ids())
-    device, table, room = session.engine.devices[0], session.engine.graph.tables[name], session.engine.device_memory
-    if len(session.engine.devices) > 1 or not device.keeps_all(table):
+    arrays, natural = (distance, predecessor, is_source, open_bits), natural_names(session)
+    shares = Shares(session, distance, natural)
+    given = (*arrays, natural, *shares.arrays)
+    device, tables, room = session.engine.devices[0], session.engine.graph.tables, session.engine.device_memory
+    if len(session.engine.devices) > 1 or not device.keeps_all(tables[session.gathers()[0]]):
         return False
     if room is not None and device.memory_bytes + bytes_of(given) > room:  # pages would have to go
         return False
     with Resident(session, *given) as resident:
         if resident.on_gpu:
             resident.each(nearest.open_words, -(-len(open_bits) // nearest.WORDS), *arrays)
-            resident.sweep(
-                name, nearest.nearest_by_hops, (distance, natural_names(session), predecessor, open_bits, pull)
-            )
+            if shares.may_choose and device.keeps_all(tables["out"]):
+                shares.choose(resident)
+            shares.sweep(resident, nearest.nearest_by_hops, (distance, natural, predecessor), predecessor, open_bits)
             return True
     return False
 
@@ -96,39 +98,45 @@ def _on_gpu(
 def _by_hops(
     session: Session, distance: np.ndarray, natural: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray
 ) -> None:
-    """Breadth-first search: the heads settle most vertices, the pages of the others are swept."""
+    """Breadth-first search: in natural order the heads settle most vertices, then pages are swept."""
     name, pull = session.gathers()
-    if pull and len(natural):
-        shift = max(len(distance) - 1, 1).bit_length()
-        deepest = int(distance.max(initial=0, where=distance != unreached(distance.dtype)))
-        if predecessor.itemsize == 4 and (deepest + 1) << shift < nearest.FAR:
-            _by_keys(session, distance, natural, predecessor, open_bits, shift)
-            return
-    elif pull:
+    if pull and not len(natural):
         for first, heads in session.heads(name):
             session.look(nearest.nearest_heads, heads, first, distance, predecessor, open_bits)
     if not open_bits.any():
         return
+    shares = Shares(session, distance, natural)
+    session.reserve(shares.bits)
+    with Resident(session) as resident:
+        if shares.may_choose and not session.on_gpus and session.engine.holds("out"):
+            shares.choose(resident)
+        if not (len(natural) and _by_keys(shares, resident, distance, natural, predecessor, open_bits)):
 
-    def join(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
-        for copy in copies:
-            session.each(nearest.take_equal_offers, predecessor, copy["predecessor"], natural)
+            def join(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
+                for copy in copies:
+                    session.each(nearest.take_equal_offers, predecessor, copy["predecessor"], natural)
 
-    arrays = (distance, natural, predecessor, open_bits, pull)
-    session.sweep_among(name, nearest.nearest_by_hops, arrays, open_bits if pull else None, join)
+            given = (distance, natural, predecessor)
+            shares.sweep(resident, nearest.nearest_by_hops, given, predecessor, open_bits, join)
+    session.release(shares.bits)
 
 
 def _by_keys(
-    session: Session, distance: np.ndarray, natural: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray,
-    shift: int,
-) -> None:  # fmt: skip
-    """Breadth-first search in another order than the natural one: one sweep for the least key of each vertex."""
+    shares: Shares, resident: Resident, distance: np.ndarray, natural: np.ndarray, predecessor: np.ndarray,
+    open_bits: np.ndarray,
+) -> bool:  # fmt: skip
+    """Breadth-first search by keys of 4 bytes, if these have room for distances and natural indices. Whether it did."""
+    session, shift = shares.session, max(len(distance) - 1, 1).bit_length()
+    if predecessor.itemsize != 4 or 2 << shift > nearest.FAR:
+        return False
     key = np.empty(len(distance), np.uint32)
     session.reserve(key)
-    session.each(nearest.make_keys, distance, natural, shift, key, items=len(key))
-    session.sweep_among(session.gathers()[0], nearest.least_key, (key, predecessor, open_bits), open_bits)
-    session.each(nearest.take_least, predecessor, shift, session.store_ids(), items=len(key))
+    fits = session.each(nearest.make_keys, distance, natural, shift, key, items=len(key)) == 0
+    if fits:
+        shares.sweep(resident, nearest.least_key, (key, predecessor), predecessor, open_bits, more=(shift,))
+        session.each(nearest.take_least, predecessor, shift, session.store_ids(), items=len(key))
     session.release(key)
+    return fits
 
 
 def _by_weight(
