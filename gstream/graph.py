@@ -33,7 +33,7 @@ from pagestore.hdf5 import StoreFile
 
 T = TypeVar("T")
 RUN_OPTIONS = {entry.name for entry in fields(RunOptions)}
-OWN_OF_PROCESS = {"progress", "stop", "trace"}  # options that another process has no use for
+OWN_OF_PROCESS = {"progress", "stop", "trace", "ranks"}  # options that another process has no use for
 
 
 @in_python()

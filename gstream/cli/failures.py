@@ -173,13 +173,13 @@ def _describe_os(error: Any) -> tuple[int, str]:
     return EXIT_INPUT, f"{where}{error.strerror or error}. Check the path and its permissions."
 
 
-def report(error: BaseException) -> int:
-    """Print the failure on standard error and return the exit code."""
+def report(error: BaseException, where: str = "") -> int:
+    """Print the failure on standard error and return the exit code. where: what the line begins with."""
     try:
         code, line = describe(error)
     except MemoryError:  # which words take, too
         code, line = EXIT_RESOURCE, NO_SPACE
-    line = line if line.endswith((".", "?", "!")) else f"{line}."
+    line = where + (line if line.endswith((".", "?", "!")) else f"{line}.")
     show_traceback(error)
     print(visible(line, "\n"), file=sys.stderr, flush=True)
     log(line)

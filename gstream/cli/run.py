@@ -3,7 +3,6 @@ list: gstream.cli.edge_files."""
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from pathlib import Path
@@ -16,11 +15,13 @@ from gstream.algorithms.execute import check_checkpoint
 from gstream.algorithms.plans import plan_before, planned_supersteps
 from gstream.algorithms.registry import find_algorithm
 from gstream.cli import logs, surroundings
-from gstream.cli.compiling import LEAST_SECONDS, compile_time
+from gstream.cli.compiling import compile_time
 from gstream.cli.edge_files import as_store
 from gstream.cli.failures import stops_when_kept
+from gstream.cli.figures import summary_lines
 from gstream.cli.progress import ProgressBar, Superstep
 from gstream.cli.quick import skip_blas_for
+from gstream.cli.ranks import add_up, in_ranks, join_ranks, only_first, share_of_machine, write_part
 from gstream.cli.recording import recorder_of, write_records
 from gstream.cli.run_arguments import (
     check_asked,
@@ -38,9 +39,9 @@ from gstream.language.loading import is_program_path
 from gstream.options.written import refuse_existing, refuse_overwriting, refuse_twice, stripe_folders
 from gstream.telemetry.progress import step_line
 from pagestore.errors import UsageError
-from pagestore.sizes import show_bytes, show_count, show_seconds, show_things
 
 if TYPE_CHECKING:
+    from gstream.devices.ranks import Ranks
     from gstream.graph import Graph
     from gstream.results.result import Result
     from gstream.telemetry.stats import StepStats
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 TOP_ROWS = 20
 TO_STDOUT = Path("-")
 WRITTEN = ("output", "trace", "plot", "report")  # options that name a file to write
-OF_RUNS = ("supersteps", "not_finite")  # numbers of a summary that are said in words of their own
+OF_FIRST = ("trace", "report", "plot")  # files that one rank writes
 
 
 def add_to(app: typer.Typer) -> None:
@@ -60,6 +61,8 @@ def add_to(app: typer.Typer) -> None:
 def run(**given: Any) -> int:
     """Run an algorithm; show the top 20 vertices and the run's figures, or write every vertex with -o."""
     others = [given["store"], *(given[name] for name in WRITTEN)]
+    if (ranks := join_ranks(given["ranks"])) is not None:
+        return in_ranks(ranks, lambda: carry_out_in(ranks, given, others))
     logs.begin(given["progress"], given["log_file"], surroundings.typed, others)
     task = task_of(engine_options(given), given["store"])
     if not task.numbers or given["no_restart"]:
@@ -68,6 +71,15 @@ def run(**given: Any) -> int:
     files = [given[name] for name in WRITTEN if given[name] not in (None, TO_STDOUT)]
     keeps = given["checkpoint"] is not None
     return supervise(task, files, keeps, lambda task, link: carry_out(given_to(given, task), task, link))
+
+
+def carry_out_in(ranks: Ranks, given: dict[str, Any], others: list[Any]) -> None:
+    """The command in one of several ranks, of which the first shows how far it is."""
+    way, log_file = (given["progress"], given["log_file"]) if ranks.first else ("off", None)
+    logs.begin(way, log_file, surroundings.typed, others)
+    alone = {} if ranks.first else dict.fromkeys(OF_FIRST)
+    with only_first(ranks):
+        carry_out({**given, **alone}, Task(()), Link(), ranks)
 
 
 def given_to(given: dict[str, Any], task: Task) -> dict[str, Any]:
@@ -79,8 +91,8 @@ def given_to(given: dict[str, Any], task: Task) -> dict[str, Any]:
     return {**given, "devices": [task.devices], "gpus": None, "device_memory": cap, "resume": resume}
 
 
-def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
-    """The command, in the process that does the work."""
+def carry_out(given: dict[str, Any], task: Task, link: Link, ranks: Ranks | None = None) -> None:
+    """The command, in the process that does the work, or in one of several."""
     algorithm, store, output = given["algorithm"], given["store"], given["output"]
     own, options, parameters = own_options(given), engine_options(given), parse_parameters(given["param"] or [])
     if task.numbers:  # CUDA starts while Python imports what a run needs
@@ -97,12 +109,18 @@ def carry_out(given: dict[str, Any], task: Task, link: Link) -> None:
         raise UsageError("--json and -o - both want standard output. Write the answer to a file.")
     if output == TO_STDOUT:
         refuse_closed(output)
-    check_written(given, known, inputs, force)
+    check_written(given, known, inputs, force, ranks is not None)
     check_plot(given["plot"], force)
     link.tell("checked")
 
     skip_blas_for(algorithm)
+    if ranks is not None:
+        options = share_of_machine(ranks, options)
+        if not ranks.first:
+            ranks.wait()  # for the first to have checked what is to be written, and converted an edge list
     with as_store(store, given["threads"]) as store:
+        if ranks is not None and ranks.first:
+            ranks.wait()
         compute(given, task, link, store, known, options)
 
 
@@ -129,13 +147,17 @@ def compute(
                 result = start(graph, algorithm, own, parameters, given["certify"])
             seconds = time.perf_counter() - began
             about = graph.info
-    if output is not None:
+    if output is not None and "ranks" in options:
+        write_part(result, output, options["ranks"], given["ldbc"])
+    elif output is not None:
         result.write(output, ldbc=given["ldbc"], force=True)  # what exists was refused before the run
     if given["plot"] is not None:
         from gstream.reporting.plots import plot_result
 
         plot_result(result, path=given["plot"])
     summary = apart(result.summary, seconds, compiled())
+    if "ranks" in options:
+        summary = add_up(summary, options["ranks"])
     if recorder is not None:
         write_records(given, recorder, known, result, summary, about, planned)
     summary["lost"] = [loss._asdict() for loss in task.losses]
@@ -169,8 +191,12 @@ def task_of(options: dict[str, Any], store: Path) -> Task:
     return Task(numbers, beside=0 < len(numbers) < len(specs))
 
 
-def check_written(given: dict[str, Any], known: Algorithm | None, inputs: list[Path], force: bool) -> None:
-    """Raise, before anything is computed, where a file of the run can't be written or is one that the run reads."""
+def check_written(
+    given: dict[str, Any], known: Algorithm | None, inputs: list[Path], force: bool, in_parts: bool = False
+) -> None:
+    """Raise, before anything is computed, where a file of the run can't be written or is one that the run reads.
+    in_parts: the output is a folder, with a file a rank."""
+    from gstream.results.dataset import check_dataset
     from gstream.results.files import check_output
 
     algorithm, output, ldbc = given["algorithm"], given["output"], given["ldbc"]
@@ -180,10 +206,13 @@ def check_written(given: dict[str, Any], known: Algorithm | None, inputs: list[P
     refuse_twice(written)
     if output is not None:
         rows = VERTEX if known is None else known.rows
-        check_output(output, ldbc, rows in (EDGE, STORED_EDGE))
+        if in_parts and output != TO_STDOUT:
+            check_dataset(output, force, ldbc, rows in (EDGE, STORED_EDGE))
+        else:
+            check_output(output, ldbc, rows in (EDGE, STORED_EDGE))
         if ldbc and rows != VERTEX:
             raise UsageError(f"--ldbc: is for answers with a row a vertex, which {algorithm}'s are not. Leave it out.")
-        if output != TO_STDOUT:
+        if output != TO_STDOUT and not in_parts:
             refuse_existing(output, force, example="answer.csv")
     elif ldbc:
         raise UsageError("--ldbc says how a file is written. Pass -o FILE too.")
@@ -275,104 +304,3 @@ def apart(summary: dict[str, Any], seconds: float, compile_seconds: float) -> di
     for rate, amount in (("edges_per_second", "edges_visited"), ("bytes_per_second", "bytes_moved")):
         stats[rate] = stats[amount] / seconds if seconds > 0 else 0.0
     return {**summary, "stats": stats}
-
-
-def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> list[tuple[str, str]]:
-    """A run's figures, for people."""
-    stats = summary["stats"]
-    seconds = stats["seconds"]
-    ended = "" if summary.get("converged", True) else ", not converged"
-    compiled = stats["compile_seconds"]
-    compiling = f", after {show_seconds(compiled)} to compile or load kernels" if compiled > LEAST_SECONDS else ""
-    asked = stats["cache_hits"] + stats["cache_misses"]
-    planned = f"; planned {show_bytes(stats['predicted_bytes'])}" if stats["predicted_bytes"] else ""
-    lines = [
-        ("run", f"{summary['algorithm']} on {summary['store']}: {show_seconds(seconds)}{compiling}"),
-        ("supersteps", f"{summary['supersteps']}{ended}{superstep_times(stats)}"),
-        ("pages moved", f"{stats['pages_moved']:,}, {show_bytes(stats['bytes_moved'])} "
-                        f"({stats['bytes_per_second'] / 1e9:.3g} GB/s{link_share(stats)}){planned}"),
-        *attribute_lines(stats),
-        ("read from disk", show_bytes(stats["bytes_read_disk"])),
-        ("edges", f"{stats['edges_visited']:,} visited, {show_count(stats['edges_per_second'])} edges/s"),
-        ("cache hits", f"{stats['cache_hits']:,} of {asked:,} pages ({stats['r_hit']:.0%})" if asked else "none used"),
-        ("peak memory", f"{show_bytes(stats['peak_memory_bytes'])} of pages and attributes, "
-                        f"{show_bytes(peak_rss())} in all"),
-    ]  # fmt: skip
-    lines += device_lines(stats)
-    if stats["cores_pages"]:
-        lines.append(("cores", f"took {stats['cores_pages']:,} pages beside the GPUs"))
-    lines += [("lost", f"{loss['lost']}, on to {loss['devices']}: {loss['why']}") for loss in summary["lost"]]
-    lines += kept_lines(stats["kept"])
-    for name, value in summary.items():
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and name not in OF_RUNS:
-            lines.append((name.replace("_", " "), f"{value:,}" if isinstance(value, int) else f"{value:.3g}"))
-    if summary.get("definition"):
-        lines.append(("definition", summary["definition"]))
-    if summary.get("certificate"):
-        lines.append(("certificate", certificate_text(summary["certificate"])))
-    if output not in (None, TO_STDOUT):
-        lines.append(("written", f"{output}: {show_things(rows, 'row')}"))
-    return lines
-
-
-def attribute_lines(stats: dict[str, Any]) -> list[tuple[str, str]]:
-    """What moved beside pages; nothing does where devices share the host's memory."""
-    moved = stats["attribute_bytes_moved"]
-    return [("attributes", f"{show_bytes(moved)} moved, degrees and heads included")] if moved else []
-
-
-def kept_lines(kept: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """What was gone on from, and what was kept."""
-    lines = []
-    if kept and kept["resumed"] is not None:
-        older = f"; the newer one was damaged: {kept['damaged']}" if kept["damaged"] else ""
-        holds = f"{kept['folder']}/{kept['slot']}, which holds {', '.join(kept['holds'])}"
-        after = f"after superstep {kept['resumed']}, from {holds}{older}"
-        lines.append(("resumed", f"{after}; times, pages and edges are of what came then"))
-    if kept and kept["written"]:
-        size, seconds = show_bytes(kept["bytes"]), show_seconds(kept["seconds"])
-        lines.append(("checkpoints", f"{kept['written']} in {kept['folder']}, {size} in {seconds}"))
-    elif kept and kept["resumed"] is None:
-        lines.append(("checkpoints", f"none in {kept['folder']}: the run ended first"))
-    return lines
-
-
-def link_share(stats: dict[str, Any]) -> str:
-    """Of what the GPUs' links could have carried during the supersteps."""
-    return f", {stats['link_share']:.0%} of the links in the supersteps" if stats["link_share"] else ""
-
-
-def device_lines(stats: dict[str, Any]) -> list[tuple[str, str]]:
-    """How even the work of several devices was (the model's d_skew), and how long merging took (t_sync)."""
-    if stats["devices"] < 2:
-        return []
-    moved = stats["device_bytes_moved"]
-    even = f"{stats['d_skew']:.0%} balanced, " if any(moved) else ""
-    each = (
-        f", {show_seconds(stats['merge_seconds'] / steps)} a superstep"
-        if (steps := sum(step["supersteps"] for step in stats["per_superstep"]))
-        else ""
-    )
-    return [("devices", f"{stats['devices']}, {even}merges {show_seconds(stats['merge_seconds'])}{each}")]
-
-
-def superstep_times(stats: dict[str, Any]) -> str:
-    """How long the supersteps took, and what the cost model said: before the run, or, if a frontier decides, for its
-    pages."""
-    taken = sum(step["seconds"] for step in stats["per_superstep"])
-    model = show_seconds(stats["predicted_seconds"])
-    planned = f"; planned {model}" if stats["predicted_bytes"] else f"; {model} by the cost model, for these pages"
-    planned = planned if stats["predicted_seconds"] else ""
-    compiled = taken > stats["seconds"]  # some of that was for compiling, which is named apart
-    return f" in {show_seconds(taken)}{planned}" if taken and not compiled else ""
-
-
-def certificate_text(certificate: dict[str, Any]) -> str:
-    """What --certify proved, on one line."""
-    fails = "" if certificate["holds"] else "does not hold: it proves "
-    return f"{fails}{certificate['proves']} ({show_seconds(certificate['seconds'])})"
-
-
-def peak_rss() -> int:
-    """Most memory that this process has held, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

@@ -87,6 +87,12 @@ DRIVERS: dict[str, Declared] = {
             str, "SIZE", "Memory that the run may use; pages come from disk. Default: what is free."
         ),
         "threads": _option(int, "N", "Threads of the host. Default: all cores."),
+        "ranks": _option(
+            str,
+            "auto|off",
+            "Share the run with the processes that mpiexec or srun started. off: alone.",
+            default="auto",
+        ),
     },
     "Checkpoints and failures": {
         "checkpoint": _option(str, "FOLDER", "Keep the run there, so that --resume can go on."),

@@ -221,10 +221,12 @@ class Exchange(ABC):
     a pull of what was told (gstream.engine.notify_pull): all devices know all active bits then.
 
     partition: which pages each device is given; others may be put in its place between supersteps. with_cores: cores
-    beside the devices take pages of the step that begins.
+    beside the devices take pages of the step that begins. first: the number of the first of `devices`. ranks: the
+    processes of the run (gstream.devices.ranks), where there are several.
     """
 
-    apart = 0
+    apart = first = 0
+    ranks: Any = None
     sends = sent = with_cores = notifies = False
     _slices: Sequence[Range] | None = None
     _sending = False
@@ -303,6 +305,11 @@ class Exchange(ABC):
 
         May be queued (see `queue`). Where `apply` has sent, values stay where they are, and bits may.
         """
+
+    def store(self, slices: Sequence[Range]) -> None:
+        """Have the new values of all slices in host memory, where they do not stay on devices."""
+        for device, part in zip(self.devices, slices[self.first :], strict=False):
+            device.state.store(part)
 
     @abstractmethod
     def collect(self) -> None:

@@ -34,9 +34,10 @@ class DiskReaders(Readers):
             self.resize(self._disk.threads)
         return self.at_once
 
-    def planned(self, plan: Plan, constants: Constants) -> Plan:
-        """The plan with what is known of the disks, where it reads from them beyond the first use of a page."""
-        if self._disk_matters(plan) and self._disk is not None:
+    def planned(self, plan: Plan, constants: Constants, measures: bool = True) -> Plan:
+        """The plan with what is known of the disks, where it reads from them beyond the first use of a page. measures:
+        not by ranks, whose plans are to be the same."""
+        if measures and self._disk_matters(plan) and self._disk is not None:
             constants = replace(constants, disk=self._disk.rate, disk_apart=self._disk.apart)
         return replace(plan, constants=constants, read_threads=self.threads, disks=self.files)
 

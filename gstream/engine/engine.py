@@ -26,6 +26,7 @@ from gstream.engine.checkpoint import Keeper, make_keeper
 from gstream.engine.demand import Demand
 from gstream.engine.disk_readers import DiskReaders
 from gstream.engine.make_devices import first_gpu, make_beside, make_devices, make_exchange, memory_for
+from gstream.engine.rank_sweeps import agreed_room, over_ranks
 from gstream.engine.run import Run
 from gstream.engine.run_state import Watch
 from gstream.engine.superstep import stream
@@ -65,9 +66,10 @@ class Engine:
         found, self.note = first_gpu(self.options, store.meta.edges) if is_auto(self.options.devices) else ([], "")
         self.specs, beside = split_cores(parse_devices(["host,cuda:0"] if found else self.options.devices))
         self.device_counts = len(self.specs), sum(spec.kind == "host" for spec in self.specs)  # the latter: hosts
-        self.graph = graph_of(store, len(self.specs))
+        self.ranks = ranks = self.options.ranks
+        self.graph = graph_of(store, len(self.specs), 1 if ranks is None else ranks.size)
         self.devices: list[Device] = found or make_devices(self.specs, self.options)
-        self.exchange = make_exchange(self.devices)
+        self.exchange = make_exchange(self.devices, self.ranks)
         self._alone = make_exchange(self.devices[:1]) if len(self.devices) > 1 else self.exchange
         self.cores = make_beside(self.devices, self.options) if beside else None
         self._server = ThreadPoolExecutor(1, "cores", *QUIET) if beside else None
@@ -82,7 +84,7 @@ class Engine:
         self.most_device_bytes: int | None = None  # what a device turned out to have
         self.memory = memory_for(self.options)  # of arrays that calls make
         self.any_way = False  # whether programs push or pull, values whole, whatever was asked for
-        self._room = (float("-inf"), 0)  # when host_memory was looked at, and what it was
+        self._room = agreed_room(ranks, self._costs)  # when host_memory was looked at, and what it was
         self.keeper: Keeper | None = None  # of the call that runs programs and sweeps, where it keeps checkpoints
         self.swept: dict[str, PageTable] = {}  # topologies that the caller sweeps in turn
         self._known: dict[bool, dict[str, PageTable]] = {False: {}, True: {}}  # page sets so far; True: with weights
@@ -185,7 +187,7 @@ class Engine:
         )  # fmt: skip
         plan = what_is_there(plan, plan.tables, self.sources, exchange.devices)
         cores = None if plan.cores is None else self._costs.core_constants
-        return replace(self._readers.planned(plan, self.measure()), core_constants=cores)
+        return replace(self._readers.planned(plan, self.measure(), self.ranks is None), core_constants=cores)
 
     def measure(self) -> Constants:
         """How fast kernels and links are here: measured once on a machine, kept on disk, learnt from runs."""
@@ -298,9 +300,10 @@ class Engine:
                     undo.callback(device.detach)
                     device.begin_sweep(kernel, tables, plan)
                 demand = Demand(table, pages, table.records[pages].astype(np.int64))
-                stream(self.exchange, self.sources, demand, kernel.needs_weights)
-                states = [device.end_sweep() for device in self.devices]
-                undo.pop_all()
+                with over_ranks(self.ranks, kernel):
+                    stream(self.exchange, self.sources, demand, kernel.needs_weights)
+                    states = [device.end_sweep() for device in self.devices]
+                    undo.pop_all()
             return kernel.merge(states)
         except BaseException:
             self._forget()

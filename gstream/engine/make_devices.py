@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from typing import Any
 
 from gstream.devices.base import Device, Exchange
 from gstream.devices.host.beside import BesideDevice
@@ -12,7 +13,7 @@ from gstream.devices.host.device import HostDevice
 from gstream.options.auto_devices import gpus_there, is_worth_a_gpu
 from gstream.options.run_options import TEST_DEVICES, DeviceSpec, RunOptions
 from gstream.paging.kept_memory import FRESH, MEMORY, KeptMemory
-from pagestore.errors import GstreamError
+from pagestore.errors import GstreamError, UsageError
 
 
 def make_devices(specs: list[DeviceSpec], options: RunOptions) -> list[Device]:
@@ -64,8 +65,17 @@ def memory_for(options: RunOptions) -> KeptMemory:
     return MEMORY if options.host_memory is None else FRESH
 
 
-def make_exchange(devices: list[Device]) -> Exchange:
-    """How they agree: devices that hold values are all of one kind, which says so."""
+def make_exchange(devices: list[Device], ranks: Any = None) -> Exchange:
+    """How they agree: devices that hold values are all of one kind, which says so. ranks: of a run of several
+    processes, each of which has one device. Raises UsageError where it has others."""
+    if ranks is not None:
+        from gstream.devices.host.rank_exchange import RankExchange
+
+        hosts = [device for device in devices if isinstance(device, HostDevice)]
+        if len(devices) > 1 or not hosts:
+            raise UsageError("--devices: a rank has the cores of its machine, as one device. Pass --devices host, and "
+                             "start more ranks.")  # fmt: skip
+        return RankExchange(hosts, ranks)
     return devices[0].exchange(devices)
 
 

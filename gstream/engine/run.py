@@ -21,6 +21,8 @@ from gstream.hostcode.generate import BLOCK
 FAST_PATHS: tuple[type[FastPath], ...] = (
     Rounds, LentFrontier, Autonomous, SmallFrontier, SettledSums, NotifyPull, DeltaStepping, EarlyPull,
 )  # fmt: skip
+# Of these, those by which all ranks do the same.
+OVER_RANKS: tuple[type[FastPath], ...] = (DeltaStepping,)
 
 
 class Run(Supersteps):
@@ -34,7 +36,8 @@ class Run(Supersteps):
         """Run to the end, or to the limit, or until the caller's patience is gone; whether it converged."""
         self.begin()
         asked = self.asked
-        paths = [path(self) for path in FAST_PATHS if path.applies(self)]
+        ways = FAST_PATHS if self.exchange.ranks is None else OVER_RANKS
+        paths = [path(self) for path in ways if path.applies(self)]
         frontier = self.measure()
         while True:
             if self.watch is not None and self.supersteps != self.watched:

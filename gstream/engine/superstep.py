@@ -121,8 +121,7 @@ class Supersteps(RunState):
         """Bits, and values that stay on devices, to all devices. Line 29: other values to host memory. And partials."""
         self.exchange.gather(slices, self.resident)
         if not self.resident:
-            for device, part in zip(self.devices, slices, strict=True):
-                device.state.store(part)
+            self.exchange.store(slices)
         if self.code.totals:
             self.late.extend(self.exchange.partials(slices))
 
@@ -189,8 +188,8 @@ def stream(
 
 
 def shares(exchange: Exchange, demand: Demand) -> list[Demand]:
-    """What each device owns of the pages: h(j)."""
-    return [demand] if len(exchange.devices) == 1 else demand.shares(exchange.partition)
+    """What each device of this process owns of the pages, and devices of later ranks: h(j)."""
+    return demand.shares(exchange.partition)[exchange.first :]
 
 
 def feed(

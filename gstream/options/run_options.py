@@ -76,6 +76,7 @@ class RunOptions:
         many supersteps (10), or a time ("30s", "5m"); None: a minute. resume: go on from the checkpoint that is there,
         on any devices; replace_checkpoint: start afresh though there is one; stop: gstream.options.stopping.StopRequest
     trace: takes what happened when; no device makes supersteps by itself then (gstream.engine.autonomous)
+    ranks: gstream.devices.ranks.Ranks where a launcher started several processes that share the run; None: one does it
     progress: called after each superstep with its number, from 1, and its StepStats; True shows them on standard error
     """
 
@@ -100,6 +101,7 @@ class RunOptions:
     replace_checkpoint: bool = False
     stop: StopRequest | None = None
     trace: Trace | None = None
+    ranks: Any = None
     progress: Any = None
 
     @in_python()

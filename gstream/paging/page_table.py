@@ -123,8 +123,10 @@ class PageTable:
         return self.bytes_of(pages, weights)
 
 
-def page_table(topology, devices: int) -> PageTable:  # type: ignore[no-untyped-def]  # a pagestore Topology
-    """PageTable of a pagestore Topology for a run on `devices` devices."""
+def page_table(  # type: ignore[no-untyped-def]  # a pagestore Topology
+    topology, devices: int, ranks: int = 1
+) -> PageTable:
+    """PageTable of a pagestore Topology for a run on `devices` devices in each of `ranks` processes."""
     directory = topology.directory
 
     def column(name: str, *dtype: Any) -> np.ndarray:
@@ -144,5 +146,5 @@ def page_table(topology, devices: int) -> PageTable:  # type: ignore[no-untyped-
         crc=column("crc"),
         weight_dtype=None if topology.weight_dtype is None else np.dtype(topology.weight_dtype),
         weight_page_bytes=topology.weight_page_bytes or 0,
-        stretch=stretch_pages(len(directory), devices, topology.layout.stretch_pages * times_longer(devices)),
+        stretch=stretch_pages(len(directory), devices * ranks, topology.layout.stretch_pages * times_longer(devices)),
     )

@@ -72,6 +72,7 @@ class CostModel:
         self._cores: Constants | None = None
         self._taught: list[tuple[str, float]] = []
         self._looked = False
+        self._agreed = False
 
     @property
     def constants(self) -> Constants:
@@ -82,6 +83,10 @@ class CostModel:
             else:
                 self._constants = calibration.constants(self._workers(), self._folder)
         return self._constants
+
+    def agree(self, constants: Constants) -> None:
+        """Go by these from now on, and learn nothing: all ranks of a run plan alike."""
+        self._constants, self._agreed = constants, True
 
     @property
     def core_constants(self) -> Constants:
@@ -113,7 +118,7 @@ class CostModel:
         """
         stats.predicted_seconds = predicted_seconds(stats, plan, supersteps)
         stats.link_rate = plan.constants.c2 * plan.devices if self.gpus else 0.0
-        for name, rate in lessons(stats, plan, bool(self.gpus)):
+        for name, rate in () if self._agreed else lessons(stats, plan, bool(self.gpus)):
             known = getattr(self.constants, name)
             default = known == getattr(type(self.constants), name)
             self._constants = replace(self.constants, **{name: calibration.averaged(None if default else known, rate)})

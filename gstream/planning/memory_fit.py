@@ -60,13 +60,13 @@ class Graph:
         return replace(self, tables={other[name]: self.tables[name] for name in self.tables}, turned=not self.turned)
 
 
-def graph_of(store: Any, devices: int) -> Graph:
-    """The Graph of an open store, for a run on `devices` devices."""
+def graph_of(store: Any, devices: int, ranks: int = 1) -> Graph:
+    """The Graph of an open store, for a run on `devices` devices in each of `ranks` processes."""
     tables: dict[str, PageTable] = {}
     for name in ("out", "in"):
         if store.has(name):
             topology = store.topology(name)
-            tables[name] = tables.get(topology.name) or page_table(topology, devices)
+            tables[name] = tables.get(topology.name) or page_table(topology, devices, ranks)
     return Graph(
         vertices=store.meta.vertices, edges=store.meta.edges,
         degree_bytes=store.out_degree(0, min(1, store.meta.vertices)).itemsize, tables=tables,

@@ -92,8 +92,8 @@ class Plan:
         return [plan.cache_pages.get(table.name, 0) for plan in self.device_plans]
 
     def slices(self, chunk: Range, unit: int | None = None, heavy: int = 0) -> list[Range]:
-        """One slice a device, in order (gstream.paging.ownership.slices)."""
-        return slices(chunk, unit or self.unit, self.devices, heavy)
+        """One slice a device of all processes, in order (gstream.paging.ownership.slices)."""
+        return slices(chunk, unit or self.unit, self.partition.devices, heavy)
 
     def table(self, direction: str) -> PageTable:
         """The page set that a direction reads: out-pages by a push, in-pages by a pull."""

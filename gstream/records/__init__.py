@@ -16,8 +16,8 @@
     record.note_end(hubs, ends)              ends: the last neighbour of every large page, as a statement
                                            (gstream.algorithms.support.simple)
 The other parameters are arrays and numbers. A kernel returns nothing; `return` leaves the record. Arrays that it writes
-are named with how copies of several GPUs become one: "or", "min", "max", "sum" (of what each added), "one" (a copy that
-changed an element is right), "note" (gstream.algorithms.support.shared), "own" (the caller of the
+are named with how copies of several GPUs or ranks become one: "or", "min", "max", "sum" (of what each added), "one" (a
+copy that changed an element is right), "note" (gstream.algorithms.support.shared), "own" (the caller of the
 sweep merges them). A test at its beginning that leaves the record lets GPUs pass over a list before they read it.
 `gstream show --cuda` prints kernels for arrays of usual types. Those follow from their names, or are said beside how
 copies become one: "float64[]", "float64[] sum" (gstream.records.usual).
@@ -37,6 +37,7 @@ An item kernel is the same for items of any kind, such as the lists of a block (
 Functions that it calls are gstream.hostcode.jit helpers; gstream.cudacode.scalar_text says what these may be made of.
 """
 
+from gstream.records.copies import merge_copies
 from gstream.records.declare import ItemKernel, RecordKernel, bytes_of, item_kernel, record_kernel
 
-__all__ = ["ItemKernel", "RecordKernel", "bytes_of", "item_kernel", "record_kernel"]
+__all__ = ["ItemKernel", "RecordKernel", "bytes_of", "item_kernel", "merge_copies", "record_kernel"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,7 @@ class Result(Rows):
 
     _by_vertex = True
     _whole = True  # the columns hold all rows
+    _span: tuple[int, int] | None = None  # of the rows of all vertices, those that a part has
 
     def __init__(
         self, store: Store, columns: list[Column], summary: dict[str, Any], best: str = "first", groups: bool = False,
@@ -64,7 +66,15 @@ class Result(Rows):
         self._threads = usable_cores() if threads is None else threads
 
     def __len__(self) -> int:
-        return self._store.meta.vertices
+        return self._store.meta.vertices if self._span is None else self._span[1] - self._span[0]
+
+    def part(self, number: int, count: int) -> Result | None:
+        """Part `number` of `count` neighbouring parts of the rows, to be written; None: the part has none."""
+        if not self._by_vertex:
+            return self if number == 0 else None
+        part = copy(self)
+        part._span = len(self) * number // count, len(self) * (number + 1) // count
+        return part
 
     def __repr__(self) -> str:
         return f"<Result of {self.summary.get('algorithm', 'a program')}: {len(self)} rows, {', '.join(self.columns)}>"
@@ -160,7 +170,7 @@ class Result(Rows):
         """All rows in order, as record batches of CHUNK_ROWS rows or fewer."""
         import pyarrow as pa
 
-        schema, naming, last = self.arrow_schema(), Naming(self._store), 0
+        schema, naming, last = self.arrow_schema(), Naming(self._store), self._begin
         for parts in self._parts():
             first, last = last, last + len(parts[0])
             arrays = [pa.array(naming.range(first, last)).cast(schema.field(0).type)] if self._by_vertex else []
@@ -174,7 +184,7 @@ class Result(Rows):
 
     def numpy_rows(self) -> Iterator[tuple[int, np.ndarray]]:
         """(number of the first row, structured rows), in order."""
-        dtype, naming, last = self.numpy_dtype(), Naming(self._store), 0
+        dtype, naming, last = self.numpy_dtype(), Naming(self._store), self._begin
         for parts in self._parts():
             first, last = last, last + len(parts[0])
             rows = np.empty(last - first, dtype)
@@ -206,10 +216,15 @@ class Result(Rows):
     def _strings(self) -> bool:
         return self._store.meta.id_kind == "strings"
 
+    @property
+    def _begin(self) -> int:
+        """The first row, of those of all vertices."""
+        return 0 if self._span is None else self._span[0]
+
     def _chunks(self) -> Iterator[tuple[int, int]]:
-        count = len(self)
-        for first in range(0, count, CHUNK_ROWS):
-            yield first, min(first + CHUNK_ROWS, count)
+        end = self._begin + len(self)
+        for first in range(self._begin, end, CHUNK_ROWS):
+            yield first, min(first + CHUNK_ROWS, end)
 
     def _parts(self) -> Iterator[list[np.ndarray]]:
         """Values of each column, of CHUNK_ROWS rows or fewer at a time."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gstream.cli.run import summary_lines
+from gstream.cli.figures import summary_lines
 from gstream.telemetry.stats import RunStats
 from tests.cli.command import PROGRAM, Command
 

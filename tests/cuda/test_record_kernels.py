@@ -12,9 +12,9 @@ from gstream.algorithms.components import scc, strong
 from gstream.algorithms.support import lists, session
 from gstream.devices.gpu import record_sweep as gpusweep
 from gstream.devices.gpu.device import GpuDevice
-from gstream.devices.gpu.record_sweep import merge_copies
 from gstream.devices.gpu.resident_arrays import GpuArrays
 from gstream.devices.job import DeviceMemoryError
+from gstream.records import merge_copies
 from pagestore.memory import convert_arrays
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]

@@ -3,10 +3,12 @@ over all edges, and each label is the least member of its class."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.components.forest import join_trees
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import note
@@ -26,7 +28,8 @@ def certify_wcc(session: Session, columns: list[Column], options: dict[str, Any]
     tree = np.arange(len(label), dtype=session.id_dtype)
     session.reserve(label, tree)
     said = "an edge joins vertices {u} and {v}, which have different components"
-    check_edges(session, session.meta.topologies[0], check_labels, (label, tree), said)
+    across = partial(join_trees, session, tree)
+    check_edges(session, session.meta.topologies[0], check_labels, (label, tree), said, across=across)
     used = np.zeros(len(label), np.bool_)
     used[label] = True
     named = label == natural

@@ -7,10 +7,13 @@ again from where the winner left off.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import BLOCK, blocks, lower
+from gstream.devices.ranks import Ranks
 from gstream.hostcode.bitmaps import bitmap_bytes
 from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import compare_and_swap
@@ -53,6 +56,15 @@ def link_heads(parent, heads, first, column, end, giant, use_giant, counter):
                 link(parent, v, u64(neighbour))
                 edges += u64(1)
     return edges
+
+
+@kernel
+def link_trees(parent, other, counter):
+    """Link what another forest of the same vertices, id[V], has linked."""
+    for begin, end in blocks(counter, len(parent)):
+        for v in range(begin, end):
+            link(parent, u64(v), u64(other[v]))
+    return u64(0)
 
 
 @kernel
@@ -139,6 +151,12 @@ def count_roots(parent):
     return count
 
 
+def join_trees(session: Session, parent: np.ndarray, ranks: Ranks) -> None:
+    """A forest comes to have the links of all ranks' forests."""
+    for other in ranks.others(parent):
+        session.each(link_trees, parent, other)
+
+
 def most_frequent(parent: np.ndarray, vertices: int, samples: int) -> int:
     """The most frequent root among evenly spaced ones of parent[:vertices] (compressed); vertices > 0."""
     labels, counts = np.unique(parent[:vertices][:: max(1, vertices // samples)], return_counts=True)
@@ -203,7 +221,7 @@ class HostForest:
     def link_pages(self, name: str, outside: bool, lower_only: bool, pages: np.ndarray | None = None) -> None:
         """Link what pages hold (bool[pages]; None: all); outside: lists of vertices in the giant are passed over."""
         arrays = (self.parent, self.giant, outside, lower_only)
-        self.session.sweep(name, link_pages, arrays, pages)
+        self.session.sweep(name, link_pages, arrays, pages, across=partial(join_trees, self.session, self.parent))
 
     def label(self) -> None:
         """`labels` does all there is to do."""

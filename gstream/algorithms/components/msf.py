@@ -146,7 +146,7 @@ def _grow(session: Session) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     while True:
         wanted, lists = session.pages_of(name, due), (due, comp, natural, least, other)
         session.sweep(name, boruvka.scan_lists, lists, wanted)
-        shared = wanted if session.on_gpus else wanted & hubs
+        shared = wanted if session.copies_arrays else wanted & hubs
         if shared.any():
             session.sweep(name, boruvka.settle_shared, lists, shared, join=_join_ends)
         session.each(boruvka.offer_edges, comp, natural, least, other, best)

@@ -148,17 +148,22 @@ class Peeling:
 
 
 def _join_falls(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
-    """What GPUs' copies come to; each lowered counts by its own pages, so who fell may be seen in none of them."""
+    """What copies of GPUs or ranks come to; each lowered counts by its own pages, so who fell may be seen in none of
+    them. Lists that a rank has looked at are not due any more."""
     layers = "left" in arrays
-    count = arrays["left" if layers else "degree"]
+    name = "left" if layers else "degree"
+    count, mine = arrays[name], arrays["mine"]
     floor = arrays["core"] if layers else count.dtype.type(arrays["level"][peeling.LEVEL])
-    lost = sum((count - copy["left" if layers else "degree"]).astype(np.int64) for copy in copies)
+    lost = sum((count - copy[name]).astype(np.int64) for copy in copies)
     if not layers:  # a degree never falls below the level
         lost = np.minimum(lost, np.maximum(count, floor) - floor)
-    before = count > floor
+    before, looked = count > floor, np.zeros_like(mine)
+    for copy in copies:
+        looked |= (mine | bits_where(before & (copy[name] <= floor))) & ~copy["mine"]
     count -= lost.astype(count.dtype)
     fallen = bits_where(before & (count <= floor))
-    arrays["mine"] |= fallen
+    mine |= fallen
+    mine &= ~looked
     arrays["other"] |= fallen
 
 

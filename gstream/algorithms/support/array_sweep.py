@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from gstream.devices.ranks import Ranks
 from gstream.hostcode.bitmaps import bits_where
 from gstream.hostcode.records import load_kernel
 from gstream.records import RecordKernel
 
 Join = Callable[[dict[str, Any], list[dict[str, Any]]], None]
+Across = Callable[[Ranks], None]
 
 
 @dataclass(frozen=True)
@@ -20,14 +22,31 @@ class ArraySweep:
     """A page kernel (gstream.devices.page_kernel) whose devices all change the same arrays, by atomics only.
 
     kernel: a record kernel, which GPUs can run too, or a compiled function(words, parts, counter, *arrays) that runs
-    without the GIL. join: merges the copies of "own" arrays that several GPUs have. listed: vertices whose lists alone
-    are to be looked at.
+    without the GIL. join: merges the copies of "own" arrays that several GPUs or ranks have. listed: vertices whose
+    lists alone are to be looked at. across: of a compiled function, has all ranks agree on the arrays that it wrote.
     """
 
     kernel: Callable[..., int] | RecordKernel
     arrays: tuple[Any, ...]
     join: Join | None = None
     listed: np.ndarray | None = None
+    across: Across | None = None
+
+    @property
+    def name(self) -> str:
+        return self.kernel.name if isinstance(self.kernel, RecordKernel) else self.kernel.__name__
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """A record kernel's arrays and numbers by name."""
+        if not isinstance(self.kernel, RecordKernel):
+            return {}
+        return dict(zip(self.kernel.parameters, self.arrays, strict=True))
+
+    @property
+    def merges(self) -> dict[str, str] | None:
+        """How copies of the arrays that it writes become one, as gstream.records says; None: nobody says so."""
+        return self.kernel.merges if isinstance(self.kernel, RecordKernel) else None
 
     @property
     def needs_weights(self) -> bool:

@@ -61,7 +61,10 @@ def _stored(session: Session, name: str) -> str:
 
 
 def has_room(session: Session, name: str, beside: int, weights: bool) -> bool:
-    """Whether host memory has room for the lists of direction `name` and `beside` bytes more."""
+    """Whether host memory has room for the lists of direction `name` and `beside` bytes more; not where a rank has some
+    of the lists alone."""
+    if session.ranks is not None:
+        return False
     engine, vertices = session.engine, session.meta.vertices
     table = engine.graph.tables[_stored(session, name)]
     needed = table.bytes_of(table.pages, weights) + 8 * vertices + beside

@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.support.array_sweep import Across
 from gstream.algorithms.support.session import Session
+from gstream.devices.ranks import Ranks
+from gstream.engine.rank_sweeps import merge
+from gstream.records import RecordKernel
 from pagestore.errors import GstreamError
 
 
@@ -40,11 +44,21 @@ def refuse_edge(session: Session, failure: np.ndarray, said: str, values: np.nda
 
 
 def check_edges(
-    session: Session, name: str, kernel: Any, arrays: tuple[Any, ...], said: str, values: np.ndarray | None = None
-) -> None:
-    """Sweep topology `name` by a kernel whose last array, `failure`, takes wrong edges; `refuse_edge` for one."""
+    session: Session, name: str, kernel: Any, arrays: tuple[Any, ...], said: str, values: np.ndarray | None = None,
+    across: Across | None = None,
+) -> None:  # fmt: skip
+    """Sweep topology `name` by a kernel whose last array, `failure`, takes wrong edges; `refuse_edge` for one.
+
+    across: of a compiled function, has ranks agree on its other arrays.
+    """
     failure = np.zeros(3, np.int64)
-    session.sweep(name, kernel, (*arrays, failure))
+
+    def agree(ranks: Ranks) -> None:
+        merge(ranks, "note", failure, np.zeros_like(failure))
+        if across is not None:
+            across(ranks)
+
+    session.sweep(name, kernel, (*arrays, failure), across=None if isinstance(kernel, RecordKernel) else agree)
     refuse_edge(session, failure, said, values)
 
 

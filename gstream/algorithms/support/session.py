@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gstream.algorithms.support.array_sweep import ArraySweep, Join
+from gstream.algorithms.support.array_sweep import Across, ArraySweep, Join
 from gstream.algorithms.support.keeping import Keeping
 from gstream.devices.job import DeviceMemoryError
+from gstream.devices.ranks import Ranks
 from gstream.engine.direction import LISTED
 from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
 from gstream.hostcode.records import load_kernel
@@ -178,6 +179,16 @@ class Session(Keeping):
         """Whether all devices are GPUs, so that they run record kernels themselves."""
         return all(spec.kind == "cuda" for spec in self.engine.specs)
 
+    @property
+    def ranks(self) -> Ranks | None:
+        """The processes of the run, where there are several."""
+        return self.engine.exchange.ranks
+
+    @property
+    def copies_arrays(self) -> bool:
+        """Whether each device works on a copy of a sweep's arrays, so that it does not see what others write."""
+        return self.on_gpus or self.ranks is not None
+
     def sweep_among(
         self,
         name: str,
@@ -205,14 +216,14 @@ class Session(Keeping):
 
     def sweep(
         self, name: str, kernel: Callable[..., int] | RecordKernel, arrays: tuple[Any, ...],
-        wanted: np.ndarray | None = None, join: Join | None = None,
+        wanted: np.ndarray | None = None, join: Join | None = None, across: Across | None = None,
     ) -> None:  # fmt: skip
         """engine.sweep of topology `name` by a kernel over arrays (ArraySweep). wanted: bool[pages]; None: all pages.
 
         GPUs run record kernels if they hold the arrays beside some pages. Otherwise the host's cores do, and a note in
         the run's summary says so.
         """
-        sweep = ArraySweep(kernel, arrays, join)
+        sweep = ArraySweep(kernel, arrays, join, across=across)
         if self.on_gpus and isinstance(kernel, RecordKernel) and self.fits(arrays):
             try:
                 self.sweep_gpus(name, sweep, wanted)

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
 from gstream.cudacode.generate import UnitShape
 from gstream.cudacode.records import UNIT_OF_ITEMS, unit_of_records
 from gstream.devices.gpu.device import GpuDevice
@@ -19,7 +17,7 @@ from gstream.devices.gpu.driver import DeviceError
 from gstream.devices.gpu.memory import Copies
 from gstream.devices.gpu.page_pool import Launch
 from gstream.devices.gpu.resident_arrays import GpuArrays
-from gstream.records import ItemKernel, RecordKernel, bytes_of
+from gstream.records import ItemKernel, RecordKernel, bytes_of, merge_copies
 
 Arrays = dict[str, Any]  # a kernel's arrays and numbers by name
 Join = Callable[[Arrays, list[Arrays]], None]  # writes to the first what several GPUs' copies of it come to
@@ -147,23 +145,3 @@ def merge_into(kernel: RecordKernel, arrays: Arrays, copies: list[Arrays], join:
     if "own" in kernel.merges.values():
         assert join is not None, f"{kernel.name}: nobody merges its arrays"
         join(arrays, copies)
-
-
-def merge_copies(how: str, array: np.ndarray, copies: list[np.ndarray]) -> None:
-    """array becomes what its copies come to, each changed by one GPU (gstream.records says how)."""
-    before = array.copy()
-    if how == "note":
-        array[0] += sum(int(copy[0] - before[0]) for copy in copies)
-        found = [copy for copy in copies if copy[0] > before[0]]
-        if before[0] == 0 and found:
-            array[1:] = found[0][1:]
-        return
-    for copy in copies:
-        if how == "or":
-            array |= copy
-        elif how in ("min", "max"):
-            (np.minimum if how == "min" else np.maximum)(array, copy, out=array)
-        elif how == "sum":
-            array += copy - before
-        else:  # one
-            np.copyto(array, copy, where=copy != before)

@@ -1,0 +1,154 @@
+"""`mpiexec -n N gstream run ...`: the same command in N processes, which share the run (gstream.devices.ranks).
+
+The first rank shows progress, prints and writes traces; each writes its part of the answer. There is no supervisor: MPI
+starts once a process. A rank that fails tells the others; one of those that do says why, and all end.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gstream.cli.failures import exit_code_of, report
+from pagestore.cores import usable_cores
+from pagestore.errors import GstreamError, UsageError
+
+if TYPE_CHECKING:
+    from gstream.devices.ranks import Ranks
+    from gstream.results.result import Result
+
+CHOICES = ("auto", "off")
+# Who starts processes, by the variables in which each finds its number and how many there are.
+LAUNCHERS = (
+    ("mpiexec", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("mpiexec", "PMI_RANK", "PMI_SIZE"),
+    ("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+    ("torchrun", "GROUP_RANK", "WORLD_SIZE"),
+)
+SUMMED = (
+    "pages_moved", "pages_in_place", "bytes_moved", "attribute_bytes_moved", "bytes_read_disk", "edges_visited",
+    "cache_hits", "cache_misses", "edges_per_second", "bytes_per_second",
+)  # fmt: skip
+
+
+def launched() -> tuple[str, int, int] | None:
+    """(launcher, number of this process, processes) where one has started several; None: this process is alone."""
+    for name, rank, size in LAUNCHERS:
+        if os.environ.get(rank, "").isdecimal() and os.environ.get(size, "").isdecimal():
+            number = "RANK" if name == "torchrun" else rank
+            return (name, int(os.environ.get(number, "0")), count) if (count := int(os.environ[size])) > 1 else None
+    return None
+
+
+def join_ranks(asked: str) -> Ranks | None:
+    """This process's place among those that a launcher has started; None where it works alone. asked: --ranks.
+
+    Raises UsageError, LibraryMissingError in the first process; the others end with its exit code.
+    """
+    found = launched()
+    try:
+        if asked not in CHOICES:
+            raise UsageError(f"--ranks {asked}: must be one of {', '.join(CHOICES)}. Leave it out for the default.")
+        if found is None or asked == "off":
+            return None
+        from gstream.devices.ranks import Ranks
+
+        ranks = Ranks()
+        check_world(ranks, found[2], found[0])
+        return ranks
+    except GstreamError as error:
+        if found is not None and found[1] > 0:
+            raise SystemExit(error.exit_code) from None
+        raise
+
+
+def check_world(ranks: Ranks, said: int, launcher: str) -> None:
+    """Raise UsageError where MPI knows of fewer processes than the launcher started."""
+    if ranks.size != said:
+        raise UsageError(
+            f"{launcher}: started {said} processes, and MPI knows of {ranks.size}. Start them by the launcher of the "
+            "MPI that mpi4py was built for (mpiexec; srun --mpi=pmi2 or pmix), or pass --ranks off."
+        )
+
+
+def in_ranks(ranks: Ranks, work: Callable[[], None]) -> int:
+    """Do this rank's part of a command; the exit code. Of ranks that fail, one says why; then all end."""
+    try:
+        work()
+        ranks.wait()
+        return 0
+    except BaseException as error:
+        speaks = ranks.fails_first()
+        code = _say(error, ranks, speaks)
+        sys.stdout.flush()
+        ranks.end_all(code)
+        return code
+    finally:
+        ranks.finish()
+
+
+def _say(error: BaseException, ranks: Ranks, speaks: bool) -> int:
+    """Exit code of a failure, which is printed where this rank speaks; its name is left out where all have failed."""
+    if type(error).__module__.partition(".")[0] == "mpi4py":
+        error = GstreamError(
+            "another rank is gone, or can't be reached, so the run can't go on. Start it again; where it was given "
+            "--checkpoint FOLDER, with --resume."
+        )
+    where = "" if ranks.all_failed else f"rank {ranks.rank} on {platform.node()}: "
+
+    def fail() -> None:
+        raise error
+
+    with _silence(not speaks):
+        return report(error, where) if isinstance(error, Exception) else exit_code_of(fail)
+
+
+@contextmanager
+def _silence(silent: bool) -> Iterator[None]:
+    """Nothing is printed meanwhile."""
+    if not silent:
+        yield
+        return
+    with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere), redirect_stdout(nowhere):
+        yield
+
+
+def only_first(ranks: Ranks) -> AbstractContextManager[None]:
+    """What ranks but the first print is lost meanwhile: it says the same."""
+    return _silence(not ranks.first)
+
+
+def write_part(result: Result, output: Path, ranks: Ranks, ldbc: bool) -> None:
+    """Write this rank's part of an answer; on standard output the first rank writes all of it."""
+    if str(output) != "-":
+        from gstream.results.dataset import write_dataset
+
+        write_dataset(result, output, ranks, ldbc)
+    elif ranks.first:
+        result.write(output, ldbc=ldbc)
+
+
+def share_of_machine(ranks: Ranks, options: dict[str, Any]) -> dict[str, Any]:
+    """The engine's options of a rank: its device, and its share of the cores that ranks beside it may use, too."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    mine = platform.node(), cores
+    sharing = sum(theirs == mine for theirs in ranks.everybody(mine))
+    threads = options.get("threads") or max(1, usable_cores() // sharing)
+    devices = options.get("devices", ["auto"])
+    return {**options, "threads": threads, "devices": ["host"] if devices == ["auto"] else devices, "ranks": ranks}
+
+
+def add_up(summary: dict[str, Any], ranks: Ranks) -> dict[str, Any]:
+    """The summary with the figures of all ranks: what is counted is summed, what is held the most that one holds."""
+    own = summary["stats"] | {"bytes_exchanged": ranks.bytes_sent}
+    all_ranks = ranks.everybody({name: own[name] for name in (*SUMMED, "peak_memory_bytes", "bytes_exchanged")})
+    sums = {name: sum(one[name] for one in all_ranks) for name in SUMMED}
+    most = {"peak_memory_bytes": max(one["peak_memory_bytes"] for one in all_ranks)}
+    exchanged = sum(one["bytes_exchanged"] for one in all_ranks)
+    return {**summary, "stats": {**summary["stats"], **sums, **most},
+            "ranks": {"ranks": ranks.size, "bytes_exchanged": exchanged}}  # fmt: skip

@@ -1,0 +1,188 @@
+"""The ranks of a run: processes that a launcher started on one machine or many, and what they tell each other by MPI.
+
+All ranks make the same calls in the same order. Arrays go as they lie in host memory; parts of an array are ranges of
+its first axis, one a rank, in order. Only this file imports mpi4py, lazily.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gstream.devices.job import Range
+from pagestore.errors import LibraryMissingError
+
+FAILED = 1 << 14  # the tag of a rank's word that it has failed; any tag will do on a communicator of its own
+SETTLE_SECONDS = 1.0  # in which a rank that fails hears of others that fail for the same reason
+END_SECONDS = 5.0  # after which a rank that has told its failure ends all
+POLL_SECONDS = 0.01
+
+
+class Ranks:
+    """This process's place among `size` ranks. bytes_sent: of arrays that this rank has handed to others."""
+
+    def __init__(self, world: Any = None) -> None:
+        """world: a communicator of mpi4py's; None: that of all processes of the launcher.
+
+        Raises LibraryMissingError without mpi4py or MPI's library.
+        """
+        self._mpi = _load()
+        self._world = self._mpi.COMM_WORLD if world is None else world
+        self._words = self._world.Dup()  # of failures: nothing else may wait on it
+        here = self._world.Split_type(self._mpi.COMM_TYPE_SHARED)
+        self.rank, self.size = self._world.rank, self._world.size
+        self.local_rank, self.local_size = here.rank, here.size
+        here.Free()
+        self.bytes_sent = 0
+
+    @property
+    def first(self) -> bool:
+        """Whether this rank speaks for all: it prints, and shows progress."""
+        return bool(self.rank == 0)
+
+    def finish(self) -> None:
+        """Leave the launcher in order; no call comes after it."""
+        if not self._mpi.Is_finalized():
+            self._mpi.Finalize()
+
+    # Plain values
+
+    def everybody(self, value: Any) -> list[Any]:
+        """What each rank gave, in order of ranks."""
+        return list(self._world.allgather(value))
+
+    def of_first(self, value: Any) -> Any:
+        """What the first rank gave."""
+        return self._world.bcast(value, 0)
+
+    def least(self, number: int) -> int:
+        """The least number that a rank gave."""
+        return int(self._world.allreduce(number, self._mpi.MIN))
+
+    def any(self, flag: bool) -> bool:
+        """Whether a rank gave True."""
+        return bool(self._world.allreduce(flag, self._mpi.LOR))
+
+    def wait(self) -> None:
+        """Return when all ranks have called it."""
+        self._world.Barrier()
+
+    def check_same(self, what: str, number: int) -> None:
+        """Raise RuntimeError unless all ranks gave the same number: they would wait for each other for ever."""
+        most, least = np.array([number, -number], np.int64), np.empty(2, np.int64)
+        self._world.Allreduce(most, least, self._mpi.MAX)
+        if least[0] != -least[1]:
+            raise RuntimeError(f"ranks have come to different {what}: {-least[1]} and {least[0]}")
+
+    # Arrays
+
+    def combine(self, array: np.ndarray, how: str) -> None:
+        """An array becomes what all ranks' come to, on all of them. how: "sum", "min", "max" or "or"."""
+        kinds = {"sum": self._mpi.SUM, "min": self._mpi.MIN, "max": self._mpi.MAX, "or": self._mpi.BOR}
+        flat = array.reshape(-1)
+        flat = flat.view(np.uint8) if flat.dtype.kind == "b" else flat
+        self._world.Allreduce(self._mpi.IN_PLACE, flat, kinds[how])
+        self.bytes_sent += 2 * array.nbytes * (self.size - 1) // self.size
+
+    def gather(self, array: np.ndarray, parts: Sequence[Range]) -> None:
+        """Each rank's part of an array comes to all."""
+        words, width = _words_of(array)
+        counts = [max(0, last - first) * width for first, last in parts]
+        places = [first * width if count else 0 for (first, _), count in zip(parts, counts, strict=True)]
+        self._world.Allgatherv(self._mpi.IN_PLACE, [words, counts, places, self._kind(words)])
+        self.bytes_sent += counts[self.rank] * words.itemsize * (self.size - 1)
+
+    def joined(self, array: np.ndarray) -> np.ndarray:
+        """The arrays of all ranks, of any length each, one after the other."""
+        counts = self.everybody(len(array))
+        ends = np.cumsum(counts).tolist()
+        found = np.empty((ends[-1], *array.shape[1:]), array.dtype)
+        parts = [(end - count, end) for end, count in zip(ends, counts, strict=True)]
+        found[slice(*parts[self.rank])] = array
+        if len(found):
+            self.gather(found, parts)
+        return found
+
+    def reduce(self, array: np.ndarray, parts: Sequence[Range], combine: Callable[..., Any]) -> None:
+        """Each rank's part of an array becomes what that part of all ranks' arrays comes to: combine(mine, theirs,
+        out=mine). Others' parts stay. A neighbour at a time, so room is needed for one part."""
+        mine = array[slice(*parts[self.rank])] if parts[self.rank][0] < parts[self.rank][1] else array[:0]
+        room = np.empty_like(mine)
+        for step in range(1, self.size):
+            to, source = (self.rank + step) % self.size, (self.rank - step) % self.size
+            first, last = parts[to]
+            theirs = array[first : max(first, last)]
+            self._swap(theirs, to, room, source)
+            combine(mine, room, out=mine)
+
+    def others(self, array: np.ndarray) -> Any:
+        """The same array of each other rank, one after the other; good until the next. `array` may change meanwhile."""
+        given, room = array.copy(), np.empty_like(array)
+        for step in range(1, self.size):
+            self._swap(given, (self.rank + step) % self.size, room, (self.rank - step) % self.size)
+            yield room
+
+    def _swap(self, given: np.ndarray, to: int, room: np.ndarray, source: int) -> None:
+        words, into = _words_of(given)[0], _words_of(room)[0]
+        kind = self._kind(words)
+        self._world.Sendrecv([words, kind], to, recvbuf=[into, kind], source=source)
+        self.bytes_sent += given.nbytes
+
+    def _kind(self, words: np.ndarray) -> Any:
+        return {1: self._mpi.UINT8_T, 2: self._mpi.UINT16_T, 4: self._mpi.UINT32_T, 8: self._mpi.UINT64_T}[
+            words.itemsize
+        ]
+
+    # Failures
+
+    def fails_first(self) -> bool:
+        """This rank fails: whether it is the one that says why. Others that fail at the same time hear of it."""
+        self._told = [self._words.isend(self.rank, other, FAILED) for other in range(self.size) if other != self.rank]
+        self._failed = {self.rank}
+        self._hear(SETTLE_SECONDS, lambda: min(self._failed) < self.rank or self.all_failed)
+        return min(self._failed) == self.rank
+
+    @property
+    def all_failed(self) -> bool:
+        """Whether no rank is left that could wait for this one."""
+        return len(self._failed) == self.size
+
+    def end_all(self, code: int) -> None:
+        """After `fails_first`: return if all ranks have failed; else end the others, which may wait for this one."""
+        alone = min(self._failed) == self.rank
+        self._hear(SETTLE_SECONDS if alone else END_SECONDS, lambda: self.all_failed)
+        if not self.all_failed:
+            self._world.Abort(code)
+
+    def _hear(self, seconds: float, enough: Callable[[], bool]) -> None:
+        """Listen for other ranks that have failed."""
+        until = time.monotonic() + seconds
+        while not enough() and time.monotonic() < until:
+            if self._words.iprobe(tag=FAILED):
+                self._failed.add(self._words.recv(tag=FAILED))
+            else:
+                time.sleep(POLL_SECONDS)
+
+
+def _words_of(array: np.ndarray) -> tuple[np.ndarray, int]:
+    """(a flat view as unsigned numbers, how many of them an element of the first axis has)."""
+    width = int(np.prod(array.shape[1:], dtype=np.int64)) if array.ndim > 1 else 1
+    return array.reshape(-1).view(f"u{array.itemsize}"), width
+
+
+def _load() -> Any:
+    """mpi4py's MPI, begun. Raises LibraryMissingError."""
+    try:
+        import mpi4py
+
+        mpi4py.rc.finalize = False  # a process that fails must not wait for others at its end
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:  # the latter: there is no library of MPI's
+        raise LibraryMissingError(
+            f"mpi4py: ranks of a launcher need it and MPI's library ({' '.join(str(error).split()) or 'not found'}). "
+            "pip install 'gstream[mpi]', or let one process do the run."
+        ) from None
+    return MPI

@@ -1,0 +1,30 @@
+"""Stores that ranks share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from engine_graphs import make_store, skewed_edges
+
+pytest.importorskip("mpi4py", reason="ranks take mpi4py and a library of MPI's")
+
+VERTICES, EDGES = 9_000, 40_000
+
+
+@pytest.fixture(scope="session")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with directed.gs, weighted.gs and undirected.gs: pages of 4 KiB, hubs that take large ones."""
+    folder = tmp_path_factory.mktemp("stores")
+    source, target = skewed_edges(VERTICES, EDGES, 5)
+    weight = np.random.default_rng(5).integers(1, 200, EDGES).astype(np.uint8)
+    kinds = {
+        "directed": (None, {"topology": "both"}), "weighted": (weight, {"topology": "both", "order": "natural"}),
+        "undirected": (weight, {"directed": False}),
+    }  # fmt: skip
+    for name, (weights, options) in kinds.items():
+        made = make_store(folder, source, target, weights, **options)
+        os.rename(made.path, folder / f"{name}.gs")
+    return folder

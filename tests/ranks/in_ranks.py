@@ -1,0 +1,68 @@
+"""Run by mpiexec: each rank makes the cases' runs alone and together with the others, and writes what differs.
+
+mpiexec -n 2 python in_ranks.py FOLDER NAME...      FOLDER/STORE.gs are the stores, FOLDER/RANK.json the outcome
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rank_cases import CASES, REFUSED, Case
+
+import gstream
+from gstream.devices.ranks import Ranks
+from gstream.results.result import Result
+from pagestore.errors import UsageError
+
+
+def run(folder: Path, case: Case, ranks: Ranks | None) -> Result:
+    """A case's run, by one process or by all ranks."""
+    options = {"devices": "host", "threads": 1, "ranks": ranks, **case.run}
+    with gstream.open(folder / f"{case.store}.gs", **options) as graph:
+        if isinstance(case.what, str):
+            return graph.execute(case.what, case.own, case.certify)
+        return graph.run(case.what)
+
+
+def difference(one: Result, two: Result) -> str:
+    """How two answers differ, "" where they don't: sums by more than a millionth, others at all."""
+    if one.columns != two.columns or len(one) != len(two):
+        return f"{one.columns}, {len(one)} rows; {two.columns}, {len(two)} rows"
+    for name in one.columns:
+        mine, theirs = one[name], two[name]
+        same = np.isclose(mine, theirs, 1e-6, 1e-9, equal_nan=True) if mine.dtype.kind == "f" else mine == theirs
+        if not same.all():
+            at = int(np.flatnonzero(~same)[0])
+            return f"{name}: {np.count_nonzero(~same)} rows, as row {at}: {mine[at]} alone, {theirs[at]} by ranks"
+    return ""
+
+
+def refusal(folder: Path, case: Case, ranks: Ranks) -> str:
+    """What is said to a run that ranks can't share."""
+    try:
+        run(folder, case, ranks)
+    except UsageError as error:
+        return error.line
+    return "it ran"
+
+
+def main() -> None:
+    folder, ranks = Path(sys.argv[1]), Ranks()
+    found: dict[str, Any] = {}
+    for name in sys.argv[2:]:
+        if name in REFUSED:
+            found[name] = refusal(folder, REFUSED[name][0], ranks)
+            continue
+        alone, together = run(folder, CASES[name], None), run(folder, CASES[name], ranks)
+        found[name] = difference(alone, together)
+    (folder / f"{ranks.rank}.json").write_text(json.dumps(found))
+    ranks.wait()
+    ranks.finish()
+
+
+if __name__ == "__main__":
+    main()

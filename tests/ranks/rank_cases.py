@@ -1,0 +1,155 @@
+"""Runs that ranks share, each of which is held against the same run of one process."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from engine_graphs import Balance, Labels
+
+from gstream import INF, MAX, MIN, OR, SUM, Program, Vertex, f32, f64, i64, total, u32, u64
+
+
+class Hops(Program):
+    """Fewest edges to `source`."""
+
+    combine, value, backward = MIN, u32, True
+    source: Vertex = 7
+
+    def start(self, v, g):
+        return 0 if v.id == self.source else INF
+
+    def send(self, u, e, g):
+        return u.value + 1
+
+    def done(self, v):
+        return v.value != INF
+
+
+class Shares(Program):
+    """Sums that read both degrees, and a total that messages need."""
+
+    combine, value = SUM, f64
+
+    def start(self, v, g):
+        return 1 / g.vertices
+
+    def send(self, u, e, g):
+        return u.value / u.degree
+
+    def apply(self, v, got, g):
+        return 0.5 * (got + g.adrift / g.vertices) + 0.5 / g.vertices
+
+    def halt(self, g):
+        return g.moved < 1e-9
+
+    @total
+    def adrift(self, v):
+        return v.value if v.degree == 0 else 0.0
+
+    @total
+    def moved(self, v):
+        return abs(v.value - v.before)
+
+
+class Highest(Program):
+    """The greatest number of the vertices that reach v, less weights on the way."""
+
+    combine, value = MAX, i64
+
+    def start(self, v, g):
+        return v.id * 3
+
+    def send(self, u, e, g):
+        return u.value - e.weight
+
+    @total
+    def sum(self, v):
+        return v.value
+
+
+class Sets(Program):
+    """Bits of the vertices that reach v."""
+
+    combine, value = OR, u64
+
+    def start(self, v, g):
+        return v.id % 64
+
+    def send(self, u, e, g):
+        return u.value
+
+
+class Single(Program):
+    """Sums in single precision, a set number of times."""
+
+    combine, value = SUM, f32
+
+    def start(self, v, g):
+        return 1.0
+
+    def send(self, u, e, g):
+        return u.value * 0.01
+
+
+class Case(NamedTuple):
+    """store: "directed", "weighted" or "undirected". what: a program, or an algorithm's name. own: its options; run:
+    RunOptions. long: for make test-all."""
+
+    store: str
+    what: Any
+    own: dict[str, Any] = {}
+    run: dict[str, Any] = {}
+    certify: bool = False
+    long: bool = False
+
+
+SMALL = {"host_memory": 200_000, "batch_bytes": 8192}
+CASES = {
+    "pagerank": Case("directed", "pagerank", certify=True),
+    "pagerank streamed": Case("directed", "pagerank", {"iterations": 5}, SMALL),
+    "pagerank by chunks": Case("directed", "pagerank", {"iterations": 5}, {"chunk_vertices": 4096}),
+    "pagerank pushed by chunks": Case(
+        "directed", "pagerank", {"iterations": 3}, {"chunk_vertices": 4096, "direction": "push"}
+    ),
+    "pagerank, doubles": Case(
+        "directed", "pagerank", {"float64": True, "personalization": {3: 1.0, 9: 2.0}}, long=True
+    ),
+    "bfs": Case("directed", "bfs", {"source": 1}, certify=True),
+    "bfs pushed": Case("undirected", "bfs", {"source": 1}, {"direction": "push"}),
+    "bfs streamed": Case("undirected", "bfs", {"source": 1}, SMALL),
+    "bfs without heads": Case("directed", "bfs", {"source": 1}, {"use_heads": False}, long=True),
+    "sssp": Case("weighted", "sssp", {"source": 1}, certify=True),
+    "sssp by chunks": Case("weighted", "sssp", {"source": 1}, {"chunk_vertices": 4096}, long=True),
+    "widest": Case("weighted", "widest", {"source": 1}),
+    "wcc": Case("directed", "wcc", certify=True),
+    "wcc streamed": Case("undirected", "wcc", {}, {**SMALL, "use_heads": False}),
+    "hcc": Case("undirected", "hcc"),
+    "scc": Case("directed", "scc", certify=True),
+    "kcore": Case("directed", "kcore", certify=True),
+    "kcore, undirected": Case("undirected", "kcore", long=True),
+    "mis": Case("directed", "mis", certify=True),
+    "coloring": Case("undirected", "coloring", long=True),
+    "cdlp": Case("directed", "cdlp"),
+    "msf": Case("undirected", "msf", certify=True),
+    "triangles": Case("undirected", "triangles", certify=True),
+    "ktruss": Case("undirected", "ktruss", long=True),
+    "lcc": Case("directed", "lcc", long=True),
+    "betweenness": Case("directed", "betweenness", {"k": 3}, long=True),
+    "closeness": Case("directed", "closeness", {"k": 3}, long=True),
+    "radius": Case("directed", "radius"),
+    "hits": Case("directed", "hits", long=True),
+    "eigenvector": Case("undirected", "eigenvector", long=True),
+    "subgraph": Case("directed", "subgraph", {"nodes": [1, 2, 3, 5, 8, 13]}, long=True),
+    "backward": Case("directed", Hops(source=7), long=True),
+    "totals": Case("directed", Shares(), long=True),
+    "max with weights": Case("weighted", Highest(), {}, {"max_supersteps": 4}, long=True),
+    "or": Case("directed", Sets(), long=True),
+    "or by chunks": Case("directed", Sets(), {}, {"chunk_vertices": 4096}, long=True),
+    "sums": Case("directed", Single(), {}, {"max_supersteps": 3}, long=True),
+    "totals that end a run": Case("directed", Labels(enough=9_000_000)),
+    "sums with weights": Case("weighted", Balance(), {}, {"max_supersteps": 3}),
+}
+REFUSED = {
+    "async pagerank": (Case("directed", "pagerank", {"execution": "async"}), "let one process do the run"),
+    "several devices": (Case("directed", "pagerank", {}, {"devices": "host:2"}), "start more ranks"),
+}

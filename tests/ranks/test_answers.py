@@ -1,0 +1,33 @@
+"""Ranks give the answers of one process: equal bits where values are combined by MIN, MAX or OR, sums within 1e-6."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from choice import MODE
+from rank_cases import CASES, REFUSED
+from rank_processes import HERE, mpiexec
+
+COUNTS = [2, pytest.param(3, marks=pytest.mark.long), pytest.param(5, marks=pytest.mark.long)]
+NAMES = [name for name, case in CASES.items() if MODE != "some" or not case.long]
+
+
+@pytest.fixture(scope="session", params=COUNTS, ids=lambda count: f"{count} ranks")
+def outcome(request: pytest.FixtureRequest, stores: Path) -> list[dict[str, str]]:
+    """What each rank found, of all cases in one start."""
+    count = request.param
+    done = mpiexec(count, HERE / "in_ranks.py", stores, *NAMES, *REFUSED, cwd=stores)
+    assert done.returncode == 0, done.stderr
+    return [json.loads((stores / f"{rank}.json").read_text()) for rank in range(count)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ranks_give_the_answer_of_one_process(outcome, name):
+    assert [found[name] for found in outcome] == [""] * len(outcome)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_ranks_cannot_share_is_refused(outcome, name):
+    assert all(REFUSED[name][1] in found[name] for found in outcome), outcome[0][name]

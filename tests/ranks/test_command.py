@@ -1,0 +1,126 @@
+"""`mpiexec -n N gstream run`: what is printed and written once, and how all ranks end when one fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from rank_processes import MPIEXEC, environment, mpiexec
+
+import gstream
+from tests.cli.command import ENDLESS
+
+END_SECONDS = 10.0
+FAILS = """
+import os
+
+from gstream import MIN, Program, u32
+
+if os.environ["PMI_RANK"] == "1":
+    raise ValueError("no such parameter")
+
+
+class Fails(Program):
+    combine, value = MIN, u32
+
+    def start(self, v, g):
+        return v.id
+
+    def send(self, u, e, g):
+        return u.value
+"""
+
+LOADED = """
+
+import os
+import pathlib
+
+pathlib.Path(f"{os.getpid()}.loaded").touch()
+"""
+
+
+def test_the_answer_is_a_folder_with_a_file_a_rank(stores: Path, tmp_path: Path):
+    store, folder = stores / "directed.gs", tmp_path / "ranks"
+    left = tmp_path / ".ranks.0123456789abcdef.partial"
+    left.mkdir()
+    (left / "part-00000.parquet").touch()
+    done = mpiexec(3, "-m", "gstream", "run", "wcc", store, "--no-heads", "--json", "-o", folder, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert os.listdir(tmp_path) == ["ranks"]
+    parts = sorted(folder.iterdir())
+    assert [part.name for part in parts] == [f"part-{rank:05}.parquet" for rank in range(3)]
+    tables = [pyarrow.parquet.read_table(part) for part in parts]
+    with gstream.open(store, devices="host") as graph:
+        whole = graph.wcc(certify=False).to_arrow()
+    assert pyarrow.concat_tables(tables).equals(whole) and min(map(len, tables)) > 0
+    summary = json.loads(done.stdout)
+    assert summary["rows"] == len(whole) and summary["ranks"]["ranks"] == 3 and summary["ranks"]["bytes_exchanged"] > 0
+
+
+def test_a_rank_that_fails_says_so_once_and_ends_all(stores: Path, tmp_path: Path):
+    (tmp_path / "mine.py").write_text(FAILS)
+    began = time.monotonic()
+    words = ("run", "mine.py:Fails", stores / "directed.gs", "-o", "out.csv")
+    done = mpiexec(2, "-m", "gstream", *words, cwd=tmp_path)
+    assert time.monotonic() - began < END_SECONDS
+    said = [line for line in done.stderr.splitlines() if "no such parameter" in line]
+    assert len(said) == 1 and said[0].startswith(f"rank 1 on {socket.gethostname()}: "), done.stderr
+    assert "Traceback" not in done.stderr and done.returncode == 2
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "words, code, said",
+    [
+        (("bfs", "none.gs"), 4, "none.gs"),
+        pytest.param(("bfs", "{store}", "-o", "there.csv"), 2, "there.csv: is a file", marks=pytest.mark.long),
+        pytest.param(("bfs", "{store}", "--ranks", "on"), 2, "--ranks on: must be", marks=pytest.mark.long),
+    ],
+)
+def test_what_fails_on_all_ranks_is_said_once(stores: Path, tmp_path: Path, words, code, said):
+    (tmp_path / "there.csv").touch()
+    done = mpiexec(
+        2, "-m", "gstream", "run", *[word.format(store=stores / "directed.gs") for word in words], cwd=tmp_path
+    )
+    assert done.returncode == code
+    assert said in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+@pytest.mark.long
+def test_ranks_off_runs_each_process_alone(stores: Path, tmp_path: Path):
+    words = ("run", "wcc", stores / "directed.gs", "--json", "--ranks", "off")
+    done = mpiexec(2, "-m", "gstream", *words, cwd=tmp_path)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 2
+    assert "ranks" not in json.loads(done.stdout.splitlines()[0])
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")")[-1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_all_end_when_one_is_killed_and_nothing_is_left(stores: Path, tmp_path: Path):
+    (tmp_path / "mine.py").write_text(ENDLESS + LOADED)
+    words = ["-m", "gstream", "run", "mine.py:Count", str(stores / "directed.gs"), "-o", "out"]
+    launcher = subprocess.Popen(
+        [str(MPIEXEC), "-n", "2", sys.executable, *words],
+        cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while len(list(tmp_path.glob("*.loaded"))) < 2:
+        assert launcher.poll() is None
+        time.sleep(0.01)
+    ranks = [int(path.stem) for path in tmp_path.glob("*.loaded")]
+    os.kill(ranks[1], signal.SIGKILL)
+    launcher.communicate(timeout=END_SECONDS)
+    assert launcher.returncode != 0 and not any(map(is_alive, ranks))
+    assert {path.name for path in tmp_path.iterdir() if path.suffix != ".loaded"} <= {"mine.py", "__pycache__"}
