@@ -46,6 +46,10 @@ def datasets_of(meta: Meta, pages: dict[str, int], head_rows: dict[str, int], na
     for topology in meta.topologies:
         base = f"topology/{topology}"
         sets[f"{base}/directory"] = (DIRECTORY, (pages[topology],))
+        if meta.compressed:
+            sets[f"{base}/stored"] = (np.dtype("<u4"), (pages[topology],))
+            if meta.weighted:
+                sets[f"{base}/stored_weights"] = (np.dtype("<u4"), (pages[topology],))
         if meta.heads:
             sets[f"{base}/heads"] = (layout.id_dtype, (head_rows[topology], HEAD_NEIGHBOURS))
     sets["vertices/out_degree"] = (degree_dtype(meta.max_out_degree), (meta.vertices,))

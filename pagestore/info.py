@@ -43,6 +43,7 @@ def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
         "page_bytes": meta.page_bytes,
         "id_bytes": meta.id_bytes,
         "columns": meta.columns,
+        "compressed": meta.compressed,
         "longest_small_list": store.layout.longest_list,
         "mean_degree": meta.edges / meta.vertices if meta.vertices else 0.0,
         "max_out_degree": meta.max_out_degree,
@@ -140,10 +141,10 @@ def column_pages(rows: np.ndarray) -> int:
 
 
 def _topology_facts(store: Store, topology: Topology) -> dict[str, Any]:
-    rows, layout = topology.directory, topology.layout
+    rows, layout, meta = topology.directory, topology.layout, store.meta
     records = int(rows["records"].astype(np.uint64).sum())
     used = used_bytes(rows, layout)
-    padding = store.meta.padding_words.get(topology.name, 0) * layout.id_bytes
+    padding = meta.padding_words.get(topology.name, 0) * layout.id_bytes
     pages_bytes = len(rows) * layout.page_bytes
     sizes, counts = np.unique(rows["group"], return_counts=True)
     extents = store.extents
@@ -157,10 +158,12 @@ def _topology_facts(store: Store, topology: Topology) -> dict[str, Any]:
         "records": records,
         "bytes": pages_bytes,
         "bytes_per_edge": pages_bytes / topology.edges if topology.edges else 0.0,
+        "stored_bytes": meta.stored_bytes.get(topology.name, pages_bytes),
+        "stored_bytes_per_edge": meta.stored_bytes.get(topology.name, pages_bytes) / max(1, topology.edges),
         "fill": used / pages_bytes if pages_bytes else 1.0,
         "padding_bytes": padding,
         "padding": padding / used if used else 0.0,  # the extra memory of the Edge-Vertex paper, section 5.6
-        "weights_bytes": topology.pages * topology.weight_page_bytes,
+        "weights_bytes": meta.stored_weights.get(topology.name, topology.pages * topology.weight_page_bytes),
         "heads_bytes": extents[f"{base}/heads"].nbytes if f"{base}/heads" in extents else 0,
         "directory_bytes": extents[f"{base}/directory"].nbytes,
         "group_sizes": {str(size): int(count) for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)},

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from pagestore.coding.places import Places
 from pagestore.convert.options import ConvertOptions, ProgressHook, Report
 from pagestore.convert.pipeline import Conversion
 from pagestore.convert.workfolder import WorkFolder
@@ -123,8 +124,10 @@ class _InMemory(Conversion):
     def work_folder(self) -> WorkFolder:
         return _NoFolder(self.path, None, keep=False)
 
-    def new_writer(self, meta: Meta, plans: dict[str, PagePlan], names_bytes: int) -> StoreWriter:
-        self.writer = MemoryWriter(str(self.path), meta, plans, names_bytes)
+    def new_writer(
+        self, meta: Meta, plans: dict[str, PagePlan], names_bytes: int, places: dict[str, Places]
+    ) -> StoreWriter:
+        self.writer = MemoryWriter(str(self.path), meta, plans, names_bytes, places=places)
         return self.writer
 
     def check_space(self, sizes: Mapping[Path, int], work_size: int, kept: int) -> None:

@@ -21,7 +21,10 @@ from pagestore.layout import COLUMN_WIDTHS
 
 FORMAT = "gstream page store"
 VERSIONS = VERSION, COLUMN_VERSION, NEEDS_VERSION = 1, 2, 3  # plain, with column pages, with a list of needs
-NEEDS: dict[str, tuple[str, ...]] = {"striped": ("stripes", "stripe_pages")}  # features, and the fields of each
+NEEDS: dict[str, tuple[str, ...]] = {  # features, and the fields of each
+    "striped": ("stripes", "stripe_pages"),
+    "compressed": ("stored_bytes", "stored_weights"),
+}
 MOST_STRIPES = 64
 STRIPE_SUFFIX = ".stripe"
 META_BYTES = 1 << 16
@@ -46,6 +49,8 @@ class Meta:
     version of the converter; it gives way when the JSON would not fit. `columns`: slots of a group in the column pages,
     1 when there are none; `padding_words`: words that padding takes in them, by topology. `stripes`: names of the files
     that hold the pages, none when the store is one file; `stripe_pages`: pages of a stretch (pagestore/spread.py).
+    `stored_bytes`, `stored_weights`: bytes of all coded pages, and of their weights, by topology; none when pages are
+    not coded (pagestore/coding/form.py).
     """
 
     vertices: int
@@ -75,11 +80,18 @@ class Meta:
     padding_words: dict[str, int] = field(default_factory=dict)
     stripes: tuple[str, ...] = ()
     stripe_pages: int = 0
+    stored_bytes: dict[str, int] = field(default_factory=dict)
+    stored_weights: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def compressed(self) -> bool:
+        """Whether pages are stored coded."""
+        return bool(self.stored_bytes)
 
     @property
     def needs(self) -> list[str]:
         """Features that a reader of the store must know."""
-        return ["striped"] if self.stripes else []
+        return ["striped"] * bool(self.stripes) + ["compressed"] * self.compressed
 
     @property
     def version(self) -> int:
@@ -101,17 +113,27 @@ class Meta:
             value = getattr(self, name)
             if type(value) is not int or not 0 <= value < _LIMIT:
                 raise StoreError(f"{where}: {name} is {value!r}; it must be a count below 2^63. {REBUILD}")
-        padding = self.padding_words if isinstance(self.padding_words, dict) else {"": None}
+        counted = {name: getattr(self, name) for name in ("padding_words", "stored_bytes", "stored_weights")}
+        counted = {name: found if isinstance(found, dict) else {"": None} for name, found in counted.items()}
+        coded = set(self.topologies) if self.compressed else set()
+        expected = {
+            "padding_words": set() if self.columns == 1 else set(self.topologies),
+            "stored_bytes": coded,
+            "stored_weights": coded if self.weighted else set(),
+        }
         wrong = {
             f"page_bytes is {self.page_bytes}; no power of two from 4 KiB":
                 not 4096 <= self.page_bytes <= 1 << 30 or self.page_bytes & (self.page_bytes - 1),
             f"{self.vertices} vertices do not fit 4-byte IDs": self.id_bytes == 4 and self.vertices >= 1 << 32,
             "weights or topologies contradict each other": self.weighted != (self.weight_dtype is not None)
                 or (not self.directed and self.topologies != ("out",)),
-            f"padding_words is {self.padding_words!r}; it holds counts":
-                any(type(count) is not int or not 0 <= count < _LIMIT for count in padding.values()),
-            f"padding_words is of {sorted(padding)}, not of the page sets":
-                set(padding) != (set() if self.columns == 1 else set(self.topologies)),
+            **{f"{name} is {getattr(self, name)!r}; it holds counts":
+                any(type(count) is not int or not 0 <= count < _LIMIT for count in found.values())
+                for name, found in counted.items()},
+            **{f"{name} is of {sorted(found)}, not of the page sets": set(found) != expected[name]
+                for name, found in counted.items()},
+            "its pages are coded, and in columns or stripes":
+                self.compressed and (self.columns != 1 or bool(self.stripes)),
             "min_weight or max_weight is no number":
                 any(type(weight) not in (int, float, type(None)) for weight in (self.min_weight, self.max_weight)),
             "id_base, provenance or uuid has the wrong type": type(self.id_base) is not int

@@ -1,94 +1,22 @@
-"""The pages of a topology in the store's files, and reading many of them per call, past h5py and the GIL.
+"""Reading the pages of a topology, many per call, past h5py and the GIL.
 
-A read is one preadv for each run of pages that lies in one file, and one compiled call for the CRCs of all.
+A read is one preadv for each run of pages that lies in one file, and one compiled call for the CRCs of all. Coded pages
+are decoded where they were read, so that callers see pages alone.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
+from pagestore.coding.reading import begins_of, check_crcs, decode_all
 from pagestore.crc import page_crcs
 from pagestore.errors import StoreError
-from pagestore.hdf5 import StoreFile
 from pagestore.io import DIRECT_ALIGN, aligned_empty, cut, fill, not_read
-from pagestore.layout import LARGE, PageLayout
-from pagestore.meta import REBUILD, scrub_first
-from pagestore.spread import Run, Spread
-
-
-@dataclass(frozen=True, eq=False)
-class PageSet:
-    """Where the pages of one topology lie, and its directory.
-
-    directory: DIRECTORY[pages], CRC and structure checked. files: the store's only one, or its stripes; spread: which
-    of them holds which pages. pages_offsets, weights_offsets: of each file, the byte at which its first page starts (0
-    when there are no pages or weights). weight_dtype, weight_page_bytes: None and 0 without weights.
-    """
-
-    path: str
-    name: str  # "out" or "in"
-    layout: PageLayout
-    directory: np.ndarray
-    vertices: int
-    files: tuple[StoreFile, ...]
-    spread: Spread
-    pages_offsets: tuple[int, ...]
-    weight_dtype: np.dtype | None
-    weight_page_bytes: int
-    weights_offsets: tuple[int, ...]
-    _in_order: bool  # store IDs follow the order of the user's
-    _user_ids: Callable[[list[int], bool], list[str]]  # UserIds.names
-
-    @property
-    def pages(self) -> int:
-        return len(self.directory)
-
-    @property
-    def width(self) -> int:
-        """Bytes of a page with its weights."""
-        return self.layout.page_bytes + self.weight_page_bytes
-
-    @property
-    def last_id(self) -> np.unsignedinteger:
-        """The last vertex, as the pages' words are."""
-        return self.layout.id_dtype.type(max(self.vertices, 1) - 1)
-
-    @property
-    def remedy(self) -> str:
-        """What can be done about a damaged page, for messages."""
-        return scrub_first(self.path) + REBUILD
-
-    def name_page(self, number: int, search: bool = False) -> str:
-        """How messages name a page: topology, number, vertices by store IDs, and by the user's where they differ.
-
-        search: also in a reordered store, where finding the user's IDs means to read an array.
-        """
-        return self.name_pages([number], search)[0]
-
-    def name_pages(self, numbers: list[int], search: bool = False) -> list[str]:
-        """The same for several pages: a search reads the array once."""
-        rows = self.directory[numbers]
-        first = self._user_ids(rows["first_vertex"].tolist() + rows["last_vertex"].tolist(), search)
-        last = first[len(numbers) :]
-        return [self._name_page(number, *ends) for number, *ends in zip(numbers, first, last, strict=False)]
-
-    def _name_page(self, number: int, first: str, last: str) -> str:
-        row = self.directory[number]
-        ends = int(row["first_vertex"]), int(row["last_vertex"])
-        vertices = f"vertices {ends[0]} to {ends[1]}"
-        yours = f", your vertices {first} to {last}," if self._in_order else f", your vertices {first}, ..., {last},"
-        if row["kind"] == LARGE:
-            vertices, yours = f"vertex {ends[0]} from neighbour {row['position']} on", f", your vertex {first},"
-        same = not (first and last) or (first, last) == (str(ends[0]), str(ends[1]))
-        file = next(self.spread.runs(number, 1)).file
-        place = f" in {self.files[file].path}" if len(self.files) > 1 else ""
-        return (
-            f"{self.path}: page {number} of topology {self.name} ({vertices}, store IDs){'' if same else yours}{place}"
-        )
+from pagestore.pageset import PageSet
+from pagestore.spread import Run
 
 
 class PageReader:
@@ -130,6 +58,46 @@ class PageReader:
             raise ValueError("the store has no weights")
         return self._read(first, count, topology.weights_offsets, topology.weight_page_bytes, out, check, "weights_crc")
 
+    def read_coded(
+        self, first: int, count: int, weights: bool = False, check: bool = True, room: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Stored bytes of coded pages first..first+count-1, or of their weights, back to back, uint8[n].
+
+        check: their CRCs. room: uint8[*], at whose end they come to lie if it suits. Raises StoreError.
+        """
+        self._expect(first, count)
+        topology = self.topology
+        begins, offset = begins_of(topology, weights), (topology.weights_offsets if weights else topology.pages_offsets)
+        begin, end = (offset[0] + int(begins[at]) for at in (first, first + count))
+
+        def where(byte: int) -> str:
+            at = int(np.searchsorted(begins, byte - offset[0], "right")) - 1
+            return topology.name_page(min(max(at, first), first + count - 1), search=True)
+
+        low, high = begin, end
+        if self._past_cache[0]:  # the blocks around
+            low, high = begin // DIRECT_ALIGN * DIRECT_ALIGN, -(-end // DIRECT_ALIGN) * DIRECT_ALIGN
+        if room is None or not self._suits(room, high - low, np.diff(begins[first : first + count + 1])):
+            room = aligned_empty(high - low)
+        target = room[room.nbytes - (high - low) :]
+        done = fill(self._fds[0], low, target, lambda error, byte: not_read(error, where, byte), end - low)
+        if done < end - low:
+            raise cut(where, low + done)
+        coded = target[begin - low : end - low]
+        if check:
+            check_crcs(topology, first, coded, weights)
+        return coded
+
+    def _suits(self, room: np.ndarray, nbytes: int, sizes: np.ndarray) -> bool:
+        """Whether coded pages of these sizes may lie at the end of room for the pages, and be decoded from there."""
+        spare = DIRECT_ALIGN if self._past_cache[0] else 0  # up to so many bytes are read behind them
+        aligned = not spare or (room.ctypes.data + room.nbytes) % spare == 0
+        return aligned and len(sizes) > 0 and nbytes <= room.nbytes and sizes.max() + spare <= room.nbytes // len(sizes)
+
+    def _expect(self, first: int, count: int) -> None:
+        if first < 0 or count < 0 or first + count > self.topology.pages:
+            raise IndexError(f"pages {first} to {first + count} of {self.topology.pages}")
+
     def close(self) -> None:
         fds, self._fds = self._fds, []
         for fd in fds:
@@ -150,12 +118,18 @@ class PageReader:
         crc_name: str,
     ) -> np.ndarray:  # fmt: skip
         topology = self.topology
-        if first < 0 or count < 0 or first + count > topology.pages:
-            raise IndexError(f"pages {first} to {first + count} of {topology.pages}")
+        self._expect(first, count)
         if out is None:
             out = aligned_empty(count * width).reshape(count, width)
         if out.shape != (count, width) or out.dtype != np.uint8 or not out.flags.c_contiguous:
             raise ValueError(f"the buffer must be a contiguous uint8[{count}, {width}]")
+        if topology.places is not None:
+            weights = crc_name != "crc"
+            coded = self.read_coded(first, count, weights, check, room=out.reshape(-1))
+            decode_all(topology, first, coded, weights, out)
+            if check and count and not weights:
+                self._check_lists(first, out)
+            return out
         for run in self.spread.runs(first, count):
             self._read_run(run, offsets[run.file] + run.row * width, out[run.first - first :][: run.pages])
         if check and count:
@@ -188,14 +162,19 @@ class PageReader:
             fails = "fails its checksum" if crc_name == "crc" else "has weights that fail their checksum"
             raise StoreError(f"{topology.name_page(first + int(wrong[0]), search=True)} {fails}. {topology.remedy}")
         if crc_name == "crc":
-            from pagestore.check import unsound  # Numba, which those who only ask what is in a store don't need
+            self._check_lists(first, pages)
 
-            rows = topology.directory[first : first + len(pages)]
-            if (at := unsound(topology.layout, rows, topology.last_id, pages)) is not None:
-                raise StoreError(
-                    f"{topology.name_page(first + at, search=True)} breaks the format though its checksum is right: no "
-                    f"accident made it so. {topology.remedy}"
-                )
+    def _check_lists(self, first: int, pages: np.ndarray) -> None:
+        """Raise StoreError for the first of the pages whose lists are not within its bounds, whatever its checksum."""
+        from pagestore.check import unsound  # Numba, which those who only ask what is in a store don't need
+
+        topology = self.topology
+        rows = topology.directory[first : first + len(pages)]
+        if (at := unsound(topology.layout, rows, topology.last_id, pages)) is not None:
+            raise StoreError(
+                f"{topology.name_page(first + at, search=True)} breaks the format though its checksum is right: no "
+                f"accident made it so. {topology.remedy}"
+            )
 
 
 def _open_direct(fd: int) -> int | None:

@@ -70,6 +70,12 @@ def page_datasets(meta: Meta, rows: dict[str, int]) -> Datasets:
     """Datasets of pages and weights. rows: pages of each topology in the file."""
     layout = PageLayout(meta.page_bytes, meta.id_bytes)
     found: Datasets = {}
+    if meta.compressed:
+        for name in meta.topologies:
+            found[f"topology/{name}/pages"] = (np.dtype("u1"), (meta.stored_bytes[name],))
+            if meta.weighted:
+                found[f"topology/{name}/weights"] = (np.dtype("u1"), (meta.stored_weights[name],))
+        return found
     for name in meta.topologies:
         found[f"topology/{name}/pages"] = (np.dtype("u1"), (rows[name], layout.page_bytes))
         if meta.weight_dtype is not None:

@@ -8,13 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from pagestore.arrays import CheckedArray
+from pagestore.coding.form import ROUND_WORDS
+from pagestore.coding.places import Places
 from pagestore.errors import StoreError, UsageError
 from pagestore.layout import GROUP_SIZES, LARGE, ROW, SLOT_WORDS, SMALL, PageLayout
 from pagestore.meta import REBUILD, Meta
-from pagestore.reader import PageReader, PageSet
+from pagestore.pageset import PageSet
+from pagestore.reader import PageReader
 from pagestore.stripes import Stripe, spread_of
 
 CHECKED = ("layout", "group", "records", "first_vertex", "last_vertex", "edges", "edges_before", "position")
+CODED_ALIGN = 4 * ROUND_WORDS
 KNOWN_GROUP = np.isin(np.arange(256), GROUP_SIZES)  # bool[256]: by the directory's u1
 
 
@@ -84,9 +88,31 @@ def open_topology(
         small_pages=int(np.count_nonzero(directory["kind"] == SMALL)), vertices=meta.vertices,
         files=tuple(file.file for file in files), spread=spread_of(meta), pages_offsets=offsets,
         weight_dtype=dtype, weight_page_bytes=0 if dtype is None else layout.weight_page_bytes(dtype.itemsize),
-        weights_offsets=weights_offsets, _heads=arrays.get(f"{base}/heads"),
+        weights_offsets=weights_offsets, places=_places(arrays, meta, name, layout, dtype, path),
+        _heads=arrays.get(f"{base}/heads"),
         _in_order=meta.order == "natural", _user_ids=user_ids,
     )  # fmt: skip
+
+
+def _places(
+    arrays: dict[str, CheckedArray], meta: Meta, name: str, layout: PageLayout, weight_dtype: np.dtype | None, path: str
+) -> Places | None:
+    """Where coded pages lie, and their weights; None where pages are not coded. Raises StoreError."""
+    if not meta.compressed:
+        return None
+    found = []
+    for what, sums, most in (
+        ("stored", meta.stored_bytes, layout.page_bytes),
+        ("stored_weights", meta.stored_weights, 0 if weight_dtype is None else
+         layout.weight_page_bytes(weight_dtype.itemsize)),
+    ):  # fmt: skip
+        if name not in sums:
+            continue
+        sizes = arrays[f"topology/{name}/{what}"].read().astype(np.int64)
+        if sizes.sum() != sums[name] or np.any((sizes == 0) | (sizes > most) | (sizes % CODED_ALIGN != 0)):
+            raise StoreError(f"{path}: topology/{name}/{what} holds sizes that no coded page has. {REBUILD}")
+        found.append(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]))
+    return Places(found[0], found[1] if len(found) > 1 else None)
 
 
 def check_directory(rows: np.ndarray, layout: PageLayout, meta: Meta, where: str) -> None:

@@ -85,7 +85,7 @@ def verify(
     report, threads = VerifyReport(name), checked_threads(threads)
     began = time.monotonic()
     with nullcontext(path) if isinstance(path, Store) else open_store(name, stripes) as store:
-        paged = [topology.pages * topology.width for topology in map(store.topology, store.meta.topologies)]
+        paged = [topology.stored_bytes for topology in map(store.topology, store.meta.topologies)]
         total = sum(paged) + sum(store.extents[name].nbytes for name in store.array_names)
 
         def advance(nbytes: int) -> None:
@@ -127,7 +127,7 @@ def _check_topology(
         ends.update(batch.ends)
         count = min(step, topology.pages - first)
         report.pages += count
-        advance(count * topology.width)
+        advance(topology.stored_between(first, first + count))
     report.add_pages(topology, bad + list(_check_joints(topology, ends)))
     for problem in _check_cover(store, topology):
         report.add(problem)

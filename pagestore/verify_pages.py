@@ -10,13 +10,17 @@ import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES
 from pagestore.check import scan_neighbours, walk_records
-from pagestore.crc import page_crcs
+from pagestore.coding.reading import aligned, decode_one, pieces
+from pagestore.crc import page_crc, page_crcs
 from pagestore.decode import RuleError, best_group_size, decode_page, padding_words
 from pagestore.errors import StoreError
+from pagestore.io import aligned_empty
 from pagestore.layout import HEAD_NEIGHBOURS, HEADER, HEADER_BYTES, LARGE, ROW
+from pagestore.reader import PageReader
 from pagestore.store import Store
 from pagestore.topology import Topology
 
+UNSOUND = "breaks the format: its coded bytes lead out of the page."
 WINDOW_ROWS = BLOCK_BYTES // 8  # rows of an array fetched at once: bounds memory when vertices lie far apart
 
 
@@ -44,19 +48,18 @@ def check_run(store: Store, topology: Topology, first: int, step: int) -> RunRes
     result = RunResult()
     with topology.reader() as reader:
         try:
-            pages = reader.read(first, count, check=False)
-            weights = None if topology.weight_dtype is None else reader.read_weights(first, count, check=False)
+            pages, wrong = _read(topology, reader, first, count, False)
+            weights, wrong_weights = None, dict.fromkeys(range(count), "")
+            if topology.weight_dtype is not None:
+                weights, wrong_weights = _read(topology, reader, first, count, True)
         except StoreError as error:
             result.unread[str(error)] = None
             return result
     rows = topology.directory[first : first + count]
-    wrong = page_crcs(first, pages) != rows["crc"]
-    wrong_weights = np.zeros(count, bool) if weights is None else page_crcs(first, weights) != rows["weights_crc"]
     headers = pages[:, :HEADER_BYTES].copy().view(HEADER)[:, 0]
     headers_differ = np.any([headers[name] != rows[name] for name in HEADER.names or ()], axis=0)
     for i in range(count):
-        if wrong[i] or wrong_weights[i]:
-            what = "fails its checksum." if wrong[i] else "has weights that fail their checksum."
+        if what := wrong[i] or wrong_weights[i]:
             result.problems.append((first + i, what))
             continue
         try:
@@ -67,6 +70,28 @@ def check_run(store: Store, topology: Topology, first: int, step: int) -> RunRes
         except StoreError as error:  # of an array that the page is held against
             result.unread[str(error)] = None
     return result
+
+
+def _read(
+    topology: Topology, reader: PageReader, first: int, count: int, weights: bool
+) -> tuple[np.ndarray, dict[int, str]]:
+    """Pages, or their weights, and what is wrong with the bytes of each: "" where nothing is."""
+    sums = topology.directory["weights_crc" if weights else "crc"][first : first + count]
+    fails = "has weights that fail their checksum." if weights else "fails its checksum."
+    if topology.places is None:
+        read = reader.read_weights if weights else reader.read
+        pages = read(first, count, check=False)
+        bad = page_crcs(first, pages) != sums
+        return pages, {i: fails if bad[i] else "" for i in range(count)}
+    pages = aligned_empty(count * (topology.weight_page_bytes if weights else topology.layout.page_bytes))
+    pages = pages.reshape(count, -1)
+    wrong = {}
+    for number, piece in pieces(topology, first, reader.read_coded(first, count, weights, check=False), weights):
+        wrong[number - first] = fails
+        if page_crc(number, piece) == sums[number - first]:
+            unsound = decode_one(topology, number, aligned(piece), weights, pages[number - first])
+            wrong[number - first] = UNSOUND if unsound else ""
+    return pages, wrong
 
 
 def _check_page(

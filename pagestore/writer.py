@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES, checksum_name, datasets_of
+from pagestore.coding.encode import Coder, Coders, coded_weights
+from pagestore.coding.places import Places
 from pagestore.cores import in_order
-from pagestore.crc import block_crcs, crc32, page_crcs
-from pagestore.layout import HEADER, HEADER_BYTES, ROW
+from pagestore.crc import block_crcs, crc32, page_crc, page_crcs
+from pagestore.layout import HEADER, HEADER_BYTES, ROW, PageLayout
 from pagestore.meta import FORMAT, Meta, encode_meta
 from pagestore.partialfile import PartialFile
 from pagestore.planning import PagePlan
@@ -31,7 +33,7 @@ from pagestore.stripes import header_of, own_stripes, spread_of, stripe_datasets
 MOST_ALIGNED = 1 << 20  # pages start at multiples of min(page, 1 MiB)
 READ_BLOCKS = 16  # of arrays read back at a time, by all threads together
 _FIXED = ("uuid", "vertices", "edges", "directed", "weighted", "page_bytes", "id_bytes", "order")  # root's attributes
-_LAID_OUT = (*_FIXED, "columns", "padding_words", "stripes", "stripe_pages")
+_LAID_OUT = (*_FIXED, "columns", "padding_words", "stripes", "stripe_pages", "stored_bytes", "stored_weights")
 
 
 class StoreWriter:
@@ -39,14 +41,15 @@ class StoreWriter:
 
     meta: the graph's facts; counts that come late may be replaced at `finish`. plans: one PagePlan for each of
     `meta.topologies`. names_bytes: length of all names in UTF-8 when `meta.id_kind` is "strings". folders: of the files
-    that meta.stripes names, one each. file_bytes: of the datasets in each file.
+    that meta.stripes names, one each. places: where coded pages lie, where `meta.compressed`. file_bytes: of the
+    datasets in each file.
     Raises ResourceError when the disk is full, UsageError when another process is writing the store, or where a stripe
     would take the place of another store's.
     """
 
     def __init__(
         self, path: str, meta: Meta, plans: dict[str, PagePlan], names_bytes: int = 0,
-        folders: Sequence[str | os.PathLike] = (),
+        folders: Sequence[str | os.PathLike] = (), places: Mapping[str, Places] | None = None,
     ) -> None:  # fmt: skip
         self.path = os.fspath(path)
         self.meta, self.plans = meta, plans
@@ -56,6 +59,8 @@ class StoreWriter:
         self.directories = {name: plan.directory.copy() for name, plan in plans.items()}
         if column_facts(plans) != {"columns": meta.columns, "padding_words": meta.padding_words}:
             raise ValueError("the description and the plans disagree about column pages")
+        self.places = places or {}
+        self._coders = Coders(PageLayout(meta.page_bytes, meta.id_bytes)) if self.places else None
         self._written = {name: np.zeros(plan.pages, bool) for name, plan in plans.items()}
         self.spread = spread_of(meta)
         striped = [stripe_datasets(meta, pages, number) for number in range(len(meta.stripes))]
@@ -70,6 +75,10 @@ class StoreWriter:
                 self._stripes.append(self.make_file(name, datasets, said))
             for name, rows in self.directories.items():
                 self.write_array(f"topology/{name}/directory", 0, rows)
+            for name, place in self.places.items():
+                self.write_array(f"topology/{name}/stored", 0, np.diff(place.pages))
+                if place.weights is not None:
+                    self.write_array(f"topology/{name}/stored_weights", 0, np.diff(place.weights))
         except BaseException:
             self.abort()
             raise
@@ -88,15 +97,22 @@ class StoreWriter:
         headers = pages[:, :HEADER_BYTES].copy().view(HEADER)[:, 0]
         if len(rows) != len(pages) or any(np.any(headers[key] != rows[key]) for key in HEADER.names or ()):
             raise ValueError(f"pages {first} to {first + len(pages)} are not those of the plan")
-        rows["crc"] = page_crcs(first, pages)
-        self._put_pages(f"topology/{topology}/pages", first, pages)
-        if self.meta.weighted:
-            if weights is None:
-                raise ValueError("a weighted store needs the weights of each page")
-            rows["weights_crc"] = page_crcs(first, weights)
-            self._put_pages(f"topology/{topology}/weights", first, weights)
+        if self.meta.weighted and weights is None:
+            raise ValueError("a weighted store needs the weights of each page")
+        if self._coders is not None:
+            self._put_coded(self._coders.own, topology, first, pages, weights)
+        else:
+            rows["crc"] = page_crcs(first, pages)
+            self._put_pages(f"topology/{topology}/pages", first, pages)
+            if weights is not None:
+                rows["weights_crc"] = page_crcs(first, weights)
+                self._put_pages(f"topology/{topology}/weights", first, weights)
         self.main.put(f"topology/{topology}/directory", first, rows)
         self._written[topology][first : first + len(pages)] = True
+
+    def head_rows(self, topology: str) -> int:
+        """Rows of a topology's heads."""
+        return self.datasets[f"topology/{topology}/heads"][1][0] if self.meta.heads else 0
 
     def write_array(self, name: str, first: int, rows: np.ndarray) -> None:
         """Write rows first..first+n-1 of an array, for example "vertices/out_degree" or "topology/out/heads"."""
@@ -147,6 +163,28 @@ class StoreWriter:
         for run in self.spread.runs(first, len(pages)):
             file = self._stripes[run.file] if self._stripes else self.main
             file.put(name, run.row, pages[run.first - first :][: run.pages])
+
+    def _put_coded(
+        self, coder: Coder, topology: str, first: int, pages: np.ndarray, weights: np.ndarray | None
+    ) -> None:
+        """Code pages first..first+n-1 and write them, with their weights; CRCs go into the directory."""
+        rows, place = self.directories[topology], self.places[topology]
+        for number in range(first, first + len(pages)):
+            counts = int(rows["records"][number]), int(rows["edges"][number])
+            coder.code(pages[number - first], *counts)
+            self._put_piece(f"topology/{topology}/pages", place.pages, number, coder.words)
+            rows["crc"][number] = page_crc(number, coder.words)
+            if weights is not None:
+                assert place.weights is not None
+                dtype, begin = np.dtype(self.meta.weight_dtype), coder.layout.header_words
+                piece = coded_weights(weights[number - first], dtype, begin, begin + sum(counts))
+                self._put_piece(f"topology/{topology}/weights", place.weights, number, piece)
+                rows["weights_crc"][number] = page_crc(number, piece)
+
+    def _put_piece(self, name: str, begins: np.ndarray, number: int, piece: np.ndarray) -> None:
+        if piece.nbytes != begins[number + 1] - begins[number]:
+            raise ValueError(f"{name}: page {number} takes {piece.nbytes} bytes coded, other than was measured")
+        self.main.put(name, int(begins[number]), piece)
 
     def _crcs(self, name: str, threads: int) -> np.ndarray:
         """CRCs of an array's blocks, read back: several writes may have shared a block."""

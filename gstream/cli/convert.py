@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pagestore.convert import ConvertOptions, Estimate, Report
     from pagestore.inputs.base import EdgeSource
 
+COMPRESS_HELP = "Store pages in fewer bytes; auto: where that saves a quarter."
 STRIPE_HELP = "Folders, one a disk, that the pages are spread over."
 
 
@@ -47,6 +48,7 @@ def convert(
     topology: str = typer.Option("both", metavar="both|out|in", help="Page sets of a directed graph."),
     order: str = typer.Option(DEFAULT_ORDER, metavar="auto|natural|degree|in|out", help="Numbering inside the store."),
     columns: int = typer.Option(1, metavar="N", help="Lists of a column page's group, 8 to 128: try 32; 1: rows only."),
+    compress: str = typer.Option("off", metavar="auto|on|off", help=COMPRESS_HELP),
     page_size: str = typer.Option("1MiB", metavar="SIZE", help="Bytes of a page: a power of two from 4KiB."),
     id_bytes: int = typer.Option(None, metavar="4|8", help="Bytes of an ID in pages. Default: the fewest that do."),
     num_vertices: int = typer.Option(None, metavar="N", help="The vertices are 0..N-1, edges or not."),
@@ -88,6 +90,7 @@ def convert(
         "memory": memory, "threads": threads, "directed": directed, "weights": not no_weights, "dedupe": dedupe,
         "keep": keep,
         "drop_self_loops": drop_self_loops, "topology": topology, "order": order, "columns": columns,
+        "compress": compress,
         "page_size": page_size, "id_bytes": id_bytes, "workdir": workdir, "resume": resume, "force": force,
         "num_vertices": num_vertices, "id_base": id_base, "format": format, "source_column": column(source_column),
         "target_column": column(target_column), "weight_column": column(weight_column), "string_ids": string_ids,
@@ -179,6 +182,8 @@ def report_lines(report: Report, compile_seconds: float) -> list[tuple[str, str]
                      f"{report.dropped_duplicates:,} and {report.dropped_self_loops:,} dropped"),
         ("store", f"{report.path}: {show_bytes(report.store_bytes)}; pages of {show_bytes(report.page_bytes)}: "
                   f"{pages}"),
+        *([("compressed", f"{show_bytes(report.coded_bytes)} of pages, {report.coded_bytes / report.raw_bytes:.0%} of "
+                          "what they take in memory")] if report.coded_bytes else []),
         *([("order", f"{report.order}: {report.order_reason}")] if report.order_reason else []),
         *([("stripes", ", ".join(min(path, os.path.relpath(path), key=len) for path in report.stripes))]
           if report.stripes else []),

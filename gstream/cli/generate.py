@@ -9,7 +9,7 @@ import typer
 
 from gstream.cli import logs, surroundings
 from gstream.cli.compiling import compile_time
-from gstream.cli.convert import STRIPE_HELP, build
+from gstream.cli.convert import COMPRESS_HELP, STRIPE_HELP, build
 from gstream.cli.progress import ProgressBar
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import print_json
@@ -51,6 +51,7 @@ def generate(
     topology: str = typer.Option("both", metavar="both|out|in", help="Page sets of a directed graph."),
     order: str = typer.Option(DEFAULT_ORDER, metavar="auto|natural|degree|in|out", help="Numbering inside the store."),
     columns: int = typer.Option(1, metavar="N", help="Lists of a column page's group, 8 to 128: try 32; 1: rows only."),
+    compress: str = typer.Option("off", metavar="auto|on|off", help=COMPRESS_HELP),
     page_size: str = typer.Option("1MiB", metavar="SIZE", help="Bytes of a page: a power of two from 4KiB."),
     id_bytes: int = typer.Option(None, metavar="4|8", help="Bytes of an ID in pages. Default: the fewest that do."),
     memory: str | None = typer.Option(None, metavar="SIZE", help="Memory to take at most; default: what is free."),
@@ -80,6 +81,7 @@ def generate(
     given: dict[str, Any] = {
         "memory": memory, "threads": threads, "directed": False if undirected else None, "dedupe": dedupe,
         "drop_self_loops": drop_self_loops, "topology": topology, "order": order, "columns": columns,
+        "compress": compress,
         "page_size": page_size, "id_bytes": id_bytes, "workdir": workdir, "resume": resume, "force": force,
         "stripe": stripe_folders(stripe),
     }  # fmt: skip

@@ -101,6 +101,7 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     one = "an edge" if facts["directed"] else "a stored edge"
     for name, topology in facts["topologies"].items():
         columns = ""
+        coded = f", {topology['stored_bytes_per_edge']:.3g} B stored" if facts["compressed"] else ""
         if facts["columns"] > 1:
             columns = (
                 f" ({topology['column_pages']:,} in columns of {facts['columns']}, padding {topology['padding']:.2%})"
@@ -108,7 +109,7 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(
             (f"{name}-pages", f"{topology['small_pages']:,} small{columns}, {topology['large_pages']:,} large of "
                               f"{show_things(topology['hubs'], 'hub')}; {topology['fill']:.0%} full, "
-                              f"{topology['bytes_per_edge']:.3g} B {one}")
+                              f"{topology['bytes_per_edge']:.3g} B {one}{coded}")
         )  # fmt: skip
     made = facts["provenance"]
     inputs = made.get("inputs") or made.get("input")

@@ -37,8 +37,9 @@ class StoreOptions(TypedDict, total=False):
 
     directed: False stores every edge in both directions; None: as the source says, else True. memory: bytes, or text as
     "2GiB". workdir: folder of temporary files, and of the store where no path is given. stripe: folders, one a disk,
-    that the pages are spread over. progress: True shows progress on standard error; a function is called with each
-    pagestore.convert.Progress. keep: the weight that dedupe keeps: "min", "max", "sum", "count" or "first".
+    that the pages are spread over. compress: "auto", "on" or "off"; True is "on", False "off". progress: True shows
+    progress on standard error; a function is called with each pagestore.convert.Progress. keep: the weight that dedupe
+    keeps: "min", "max", "sum", "count" or "first".
     """
 
     directed: bool | None
@@ -48,6 +49,7 @@ class StoreOptions(TypedDict, total=False):
     topology: str
     order: str
     columns: int
+    compress: str | bool
     page_size: int | str
     id_bytes: int | None
     memory: int | str | None
@@ -99,6 +101,8 @@ def split_options(given: Mapping[str, Any], skipped: Any = None) -> tuple[Conver
     workdir = asked.pop("workdir", None)
     if "page_size" in asked:
         asked["page_bytes"] = parse_size(asked.pop("page_size"), "--page-size") or 0
+    if isinstance(asked.get("compress"), bool):
+        asked["compress"] = "on" if asked["compress"] else "off"
     asked["replace"] = asked.pop("force", False)
     reading = {
         name: asked.pop(name) for name in InputOptions.__dataclass_fields__.keys() & asked.keys() - {*_BOTH, "threads"}

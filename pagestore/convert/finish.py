@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from pagestore.coding.places import Places
+from pagestore.convert.coded import LEAST_SAVED, Measure, coded_bytes, coded_facts, raw_bytes
 from pagestore.convert.crew import Ticker, run_crew
 from pagestore.convert.estimate import Budget, check_space
 from pagestore.convert.identity import Identity
@@ -59,9 +61,9 @@ def plan_topology(edges: SortedEdges, layout: PageLayout, columns: int) -> PageP
 class TopologyPacker:
     """Packs one topology into `writer`. `pack` may be called for different ranges from different threads."""
 
-    def __init__(self, name: str, edges: SortedEdges, plan: PagePlan, writer: StoreWriter, range_edges: int):
+    def __init__(self, name: str, edges: SortedEdges, plan: PagePlan, writer: StoreWriter | Measure, range_edges: int):
         self.name, self.edges, self.plan, self.writer, self.range_edges = name, edges, plan, writer, range_edges
-        self.head_rows = writer.datasets[f"topology/{name}/heads"][1][0] if writer.meta.heads else 0
+        self.head_rows = writer.head_rows(name)
 
     def ranges(self) -> Iterator[tuple[PageRange, int]]:
         """Work items: vertex ranges that share no page, with the number of their first edge."""
@@ -140,12 +142,12 @@ class TopologyPacker:
 
 
 def pack_topologies(
-    topologies: dict[str, SortedEdges], plans: dict[str, PagePlan], writer: StoreWriter, range_edges: int,
-    threads: int, hook: ProgressHook | None,
+    topologies: dict[str, SortedEdges], plans: dict[str, PagePlan], writer: StoreWriter | Measure, range_edges: int,
+    threads: int, hook: ProgressHook | None, phase: str = "pack",
 ) -> None:  # fmt: skip
     """Pack every topology of the store."""
     buffers: dict[int, Buffers] = {}
-    ticker = Ticker(hook, "pack", sum(edges.edges for edges in topologies.values()), "edges")
+    ticker = Ticker(hook, phase, sum(edges.edges for edges in topologies.values()), "edges")
     packers = [TopologyPacker(name, edges, plans[name], writer, range_edges) for name, edges in topologies.items()]
 
     def work(thread: int, item: tuple[TopologyPacker, PageRange, int]) -> None:
@@ -156,6 +158,22 @@ def pack_topologies(
     # One crew for all: none waits for another between the topologies
     run_crew(threads, ((packer, *item) for packer in packers for item in packer.ranges()), work)
     ticker.finish()
+
+
+def choose_coding(job: Job, edges: dict[str, SortedEdges], plans: dict[str, PagePlan]) -> dict[str, Places]:
+    """Where coded pages will lie; {} where pages are stored as they are."""
+    if job.options.compress == "off":
+        return {}
+    measure = Measure(plans, job.weight_dtype)
+    pack_topologies(edges, plans, measure, job.budget.range_edges, job.threads, job.hook, "measure")
+    places, raw = measure.places(), raw_bytes(plans, job.weight_dtype)
+    coded = coded_bytes(places)
+    if job.options.compress == "auto" and coded > (1 - LEAST_SAVED) * raw:
+        share = coded / raw if raw else 1.0
+        job.report.notes.append(f"--compress auto: coded pages would take {share:.0%}; they are stored as they are.")
+        return {}
+    job.report.coded_bytes, job.report.raw_bytes = coded, raw
+    return places
 
 
 def write_vector(writer: StoreWriter, name: str, values: Vector) -> None:
@@ -188,7 +206,9 @@ class Job:
         """Of the store's files: the main one's, and the stripes'."""
         return [self.path.absolute().parent, *map(Path, self.options.stripe)]
 
-    def new_writer(self, meta: Meta, plans: dict[str, PagePlan], names_bytes: int) -> StoreWriter:
+    def new_writer(
+        self, meta: Meta, plans: dict[str, PagePlan], names_bytes: int, places: dict[str, Places]
+    ) -> StoreWriter:
         """What writes the store. Its stripes, and those of a store that it replaces, are noted for after a kill."""
         folders = self.options.stripe
         replaced, lost = stripes_of(self.path, folders)
@@ -202,7 +222,7 @@ class Job:
         if stripes or replaced:
             self.work.note_files([*stripes, *replaced])
         try:
-            return StoreWriter(str(self.path), meta, plans, names_bytes, folders)
+            return StoreWriter(str(self.path), meta, plans, names_bytes, folders, places)
         except UsageError:  # another process writes these files
             self.work.note_files([])
             raise
@@ -224,7 +244,7 @@ def stretch_of(plans: dict[str, PagePlan], stripes: int) -> int:
 
 def describe(
     job: Job, first: SortedEdges, edges: dict[str, SortedEdges], plans: dict[str, PagePlan],
-    degrees: dict[str, Vector],
+    degrees: dict[str, Vector], places: dict[str, Places],
 ) -> Meta:  # fmt: skip
     """The store's description; its UUID follows from input, options and content."""
     identity, options = job.identity, job.options
@@ -260,7 +280,7 @@ def describe(
         max_in_degree=largest.get("in", largest["out"]), self_loops=first.loops, duplicates=first.duplicates - left,
         dropped_duplicates=dropped, dropped_self_loops=job.report.dropped_self_loops,
         dropped_lines=job.source.skipped.count, uuid=store_uuid, provenance=provenance, **weights, **striped,
-        **column_facts(plans),
+        **column_facts(plans), **coded_facts(places),
     )  # fmt: skip
 
 
@@ -282,10 +302,11 @@ def write_store(
     """Write NAME.partial, rename it, and tell the report. `degrees` by direction, `place`: store ID of each vertex."""
     layout = PageLayout(job.options.page_bytes, job.id_bytes)
     plans = plan_topologies(edges, layout, job)
-    meta = describe(job, first, edges, plans, degrees)
+    places = choose_coding(job, edges, plans)
+    meta = describe(job, first, edges, plans, degrees, places)
     identity = job.identity
     names_bytes = len(identity.names.data) if identity.kind == "strings" else 0
-    writer = job.new_writer(meta, plans, names_bytes)
+    writer = job.new_writer(meta, plans, names_bytes, places)
     try:
         sizes: Counter[Path] = Counter()
         for folder, size in zip(job.folders, writer.file_bytes, strict=True):

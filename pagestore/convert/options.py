@@ -16,6 +16,7 @@ from pagestore.sizes import parse_size, show_things
 
 TOPOLOGIES = ("both", "out", "in")
 KEEPS = ("min", "max", "sum", "count", "first")
+COMPRESS = ("auto", "on", "off")
 ORDERS = ("auto", "natural", "degree", "in", "out")
 DEFAULT_MEMORY_BYTES = 2 << 30
 COLUMNS_TEXT = f"a power of two from {COLUMN_WIDTHS[0]} to {COLUMN_WIDTHS[-1]}"
@@ -34,7 +35,8 @@ class ConvertOptions:
     1 = none. `workdir` is for temporary files (default: beside the store, in STORE.partial.d). Without `replace` an
     existing store is left alone. `stripe`: folders, on as many disks, that the pages are spread over, by stretches of
     `stripe_pages` (None: 4 MiB of them, less for few pages); the store remembers them as absolute names. `keep`: what
-    `dedupe` makes of the weights of equal edges (KEEPS), None = the least.
+    `dedupe` makes of the weights of equal edges (KEEPS), None = the least. `compress`: "on" stores pages coded
+    (pagestore/coding/form.py), "auto" does where that saves a quarter of their bytes.
     """
 
     memory_bytes: int = DEFAULT_MEMORY_BYTES
@@ -57,6 +59,7 @@ class ConvertOptions:
     columns: int = 1
     stripe: tuple[str, ...] = ()
     stripe_pages: int | None = None
+    compress: str = "off"
 
     def __post_init__(self) -> None:
         for name, flag in (("memory_bytes", "--memory"), ("page_bytes", "--page-size")):
@@ -86,9 +89,20 @@ class ConvertOptions:
             raise UsageError(f"--columns {self.columns}: it must be 1 (none), or {COLUMNS_TEXT}.")
         if self.num_vertices is not None and self.num_vertices < 0:
             raise UsageError(f"--num-vertices {self.num_vertices}: it must be 0 or more.")
+        self._check_compress()
         object.__setattr__(self, "stripe", checked_folders(self.stripe))
         if self.stripe_pages is not None and self.stripe_pages < 1:
             raise UsageError(f"stripe_pages {self.stripe_pages}: it must be at least 1.")
+
+    def _check_compress(self) -> None:
+        if self.compress not in COMPRESS:
+            raise UsageError(f"--compress {self.compress}: unknown; it is one of {', '.join(COMPRESS)}.")
+        if self.compress == "off":
+            return
+        if self.columns > 1:
+            raise UsageError("--compress and --columns contradict each other: coded pages are of rows. Drop one.")
+        if self.stripe:
+            raise UsageError("--compress and --stripe: a compressed store is one file. Drop one.")
 
     def is_directed(self, found: bool | None) -> bool:
         """Whether the graph is directed; `found`: what its source says."""
@@ -102,7 +116,7 @@ class ConvertOptions:
     def lasting(self) -> dict[str, Any]:
         """The options that decide the store's bytes, for its provenance, its UUID and `--resume`.
 
-        `columns`, `stripe` and `keep` only where they are used: stores without keep their bytes.
+        `columns`, `stripe`, `keep` and `compress` only where they are used: stores without keep their bytes.
         """
         names = (
             "directed", "weights", "dedupe", "drop_self_loops", "topology", "order", "order_buckets", "page_bytes",
@@ -111,7 +125,8 @@ class ConvertOptions:
         columns = {} if self.columns == 1 else {"columns": self.columns}
         kept = {} if self.keep in (None, "min") else {"keep": self.keep}
         striped = {"stripe": list(self.stripe), "stripe_pages": self.stripe_pages} if self.stripe else {}
-        return {name: getattr(self, name) for name in names} | columns | striped | kept
+        coded = {} if self.compress == "off" else {"compress": self.compress}
+        return {name: getattr(self, name) for name in names} | columns | striped | kept | coded
 
 
 def checked_folders(folders: str | os.PathLike | Iterable[str | os.PathLike]) -> tuple[str, ...]:
@@ -178,6 +193,8 @@ class Report:
     column_pages: dict[str, int] = field(default_factory=dict)  # of the small ones
     padding_bytes: dict[str, int] = field(default_factory=dict)  # of column pages
     store_bytes: int = 0
+    coded_bytes: int = 0  # of pages and weights in a compressed store
+    raw_bytes: int = 0  # of the same pages, not coded
     work_bytes: int = 0  # temporary files at most
     resumed: bool = False
     phase_seconds: dict[str, float] = field(default_factory=dict)

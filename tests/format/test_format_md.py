@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from coded_reference import page_of
 from small_stores import Edges, write_store
 
 import pagestore
@@ -14,6 +16,7 @@ from pagestore.arrays import datasets_of
 from pagestore.crc import page_crc
 from pagestore.decode import decode_page
 from pagestore.layout import DIRECTORY, HEADER_BYTES, PageLayout
+from pagestore.memory import convert_arrays
 from pagestore.meta import Meta
 
 TEXT = (Path(pagestore.__file__).parent / "FORMAT.md").read_text()
@@ -69,6 +72,20 @@ def test_the_worked_column_page_is_the_packed_page(tmp_path):
     assert (column.source.tolist(), column.target.tolist()) == (row.source.tolist(), row.target.tolist())
 
 
+def test_the_worked_coded_page_is_the_stored_page(tmp_path):
+    """Coded by the converter, read by the reference decoder, which shares no code with it."""
+    page = bytearray()
+    for offset, data in described(r"coded [0-9a-f]{4}"):
+        assert len(page) == int(offset.split()[1], 16)
+        page += data
+    assert page_of(bytes(page), 4096, 4, 3, 6) == worked_page().tobytes()
+    edges = WORKED.source.astype(int), WORKED.target.astype(int)
+    convert_arrays(tmp_path / "a.gs", *edges, vertices=8, page_bytes=4096, compress="on", topology="out")
+    with pagestore.open_store(tmp_path / "a.gs") as store, store.topology("out").reader() as reader:
+        assert reader.read_coded(0, 1).tobytes() == bytes(page)
+        assert reader.read(0, 1).tobytes() == worked_page().tobytes()
+
+
 def test_the_worked_row_is_the_directory_row(store):
     row = b"".join(data for _, data in described("row"))
     assert row[48:52] == page_crc(0, worked_page()).to_bytes(4, "little")
@@ -101,7 +118,9 @@ def test_the_directory_table_has_the_offsets_of_the_dtype():
 def test_every_dataset_is_in_the_table():
     for kind, order in (("range", "natural"), ("integers", "degree"), ("strings", "natural")):
         meta = Meta(1, 1, True, 4096, 4, True, "f4", order, ("out", "in"), kind)
-        for name in datasets_of(meta, {"out": 1, "in": 1}, {"out": 1, "in": 1}, 1):
+        coded = replace(meta, stored_bytes={"out": 1, "in": 1}, stored_weights={"out": 1, "in": 1})
+        rows = {"out": 1, "in": 1}
+        for name in datasets_of(meta, rows, rows, 1) | datasets_of(coded, rows, rows, 1):
             shown = re.sub("/(out|in)/", "/T/", f"/{name}")
             assert f"`{shown}`" in TEXT or shown.startswith("/checksums/"), name
 

@@ -302,10 +302,10 @@ def test_names_that_are_no_text(tmp_path):
 
 def test_what_a_store_needs_and_this_gstream_lacks(made):
     path, _ = made
-    rewrite(path, lambda graph: None, needs=["striped", "compressed"])
+    rewrite(path, lambda graph: None, needs=["striped", "quantised"])
     assert refusal(path) == (
-        f"{path}: needs compressed, which this gstream does not know; it knows striped. Use the gstream that wrote it, "
-        "or convert the graph again."
+        f"{path}: needs quantised, which this gstream does not know; it knows striped, compressed. Use the gstream "
+        "that wrote it, or convert the graph again."
     )
     for needs in ("striped", None, [], ["striped", "striped"]):
         rewrite(path, lambda graph: None, needs=needs)

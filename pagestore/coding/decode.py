@@ -1,0 +1,238 @@
+"""Coded pages to pages (pagestore/coding/form.py), and whether one may be read at all.
+
+`sound` follows the planes of every chunk, so that no length, offset or count leads out of the coded page or of the page
+made from it: 0.3 ns an edge. `decode_page` trusts it, and so do the kernels of GPUs. What the fields say is not looked
+at: neighbours and vertices of a forged page may be any, as those of a page that is not coded (pagestore/check.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pagestore.coding import form
+from pagestore.coding.bits import U0, U1, below, population, window
+from pagestore.jit import compiled
+from pagestore.layout import PageLayout
+
+CHUNK = np.uint64(form.CHUNK)
+U5, U31, U32, U63 = np.uint64(5), np.uint64(31), np.uint64(32), np.uint64(63)
+RELATIVE, REPEATS, SPARSE = (np.uint64(flag) for flag in (form.RELATIVE, form.REPEATS, form.SPARSE))
+
+
+def sound(coded: np.ndarray, layout: PageLayout, records: int, edges: int) -> bool:
+    """Whether a coded page uint8[n], aligned to 8 bytes, may be decoded: n is what its directory says, below a page's.
+
+    records, edges: the directory's, which fit a page.
+    """
+    if coded.nbytes % (4 * form.ROUND_WORDS) or coded.nbytes < 4 * (form.FIRST_ENTRY + form.TAIL_WORDS):
+        return False
+    geometry = (np.uint64(layout.id_bytes // 4), np.uint64(form.most_width(layout.id_bytes)))
+    return bool(_sound(coded.view(np.uint32), coded.view(np.uint64), np.uint64(records), np.uint64(edges), *geometry))
+
+
+def decode_page(coded: np.ndarray, layout: PageLayout, records: int, edges: int, out: np.ndarray) -> None:
+    """Fill the page uint8[page_bytes] with what a `sound` coded page says."""
+    value, starts = np.empty(form.CHUNK, np.uint64), np.empty(form.CHUNK, np.uint8)
+    words, stream, page = coded.view(np.uint32), coded.view(np.uint64), out.view(layout.id_dtype)
+    out[: 4 * form.PAGE_HEADER_WORDS] = coded[: 4 * form.PAGE_HEADER_WORDS]
+    counts = np.uint64(records), np.uint64(edges)
+    geometry = np.uint64(layout.id_bytes // 4), np.uint64(layout.header_words)
+    _decode(words, stream, page, *counts, *geometry, value, starts, np.empty(form.CLASSES, np.uint64))
+
+
+@compiled(inline="always")
+def _ones(stream, bit, count):
+    """How many of `count` bits from a bit on are 1."""
+    total = U0
+    while count >= U32:
+        total += population(window(stream, bit) & below(U32))
+        bit, count = bit + U32, count - U32
+    return total + population(window(stream, bit) & below(count))
+
+
+@compiled
+def _last_start(stream, plane, second, third, items):
+    """Number of the last item of class 3 or 4 in a chunk that has some; planes begin at these bits."""
+    last, p0, p1, p2 = U0, U0, U0, U0
+    for block in range(U0, items, U32):  # the last block that has one
+        q0 = window(stream, plane + np.uint64(block)) & below(min(U32, items - np.uint64(block)))
+        n1 = population(q0)
+        q1 = window(stream, second) & below(n1)
+        n2 = population(q1)
+        q2 = window(stream, third) & below(n2)
+        if q2:
+            last, p0, p1, p2 = np.uint64(block), q0, q1, q2
+        second, third = second + n1, third + n2
+    found = k = last
+    while p0:
+        b0 = p0 & U1
+        b1 = b0 & p1
+        if b1 & p2:
+            found = k
+        p0, p1, p2, k = p0 >> U1, p1 >> b0, p2 >> b1, k + U1
+    return found
+
+
+@compiled
+def _sound(words, stream, records, edges, id_words, most_width):
+    flags, count = np.uint64(words[form.FLAGS]), np.uint64(words.size)
+    if flags > RELATIVE + REPEATS + SPARSE or words[form.WORDS] != count:
+        return False
+    if words[1] != records or words[4] != edges or words[5] != 0:  # the page's header
+        return False
+    entry_words = np.uint64(form.CARRY) + id_words
+    vertex_chunks = (records + CHUNK - U1) // CHUNK if flags & SPARSE else U0
+    all_chunks = vertex_chunks + (edges + CHUNK - U1) // CHUNK
+    entry = np.uint64(form.FIRST_ENTRY)
+    at, last = entry + entry_words * all_chunks, count - np.uint64(form.TAIL_WORDS)
+    lists, last_start = U0, U0
+    for chunk in range(all_chunks):
+        of_vertices = np.uint64(chunk) < vertex_chunks
+        begin = (np.uint64(chunk) - (U0 if of_vertices else vertex_chunks)) * CHUNK
+        items = min(CHUNK, (records if of_vertices else edges) - begin)
+        planes = (items + U31) >> U5
+        if np.uint64(words[entry]) != at or at + planes > last:
+            return False
+        if words[entry + np.uint64(form.LISTS)] != lists or words[entry + np.uint64(form.LAST_START)] != last_start:
+            return False
+        packed, plane, end = np.uint64(words[entry + np.uint64(form.WIDTHS)]), at << U5, last << U5
+        w0, w1, w2, w3, w4 = (
+            packed & U63, packed >> np.uint64(6) & U63, packed >> np.uint64(12) & U63, packed >> np.uint64(18) & U63,
+            packed >> np.uint64(24),
+        )  # fmt: skip
+        if max(w0, w1, w2, w3, w4) > most_width:
+            return False
+        second = plane + (planes << U5)
+        n1 = _ones(stream, plane, items)
+        if n1 != _ones(stream, plane, planes << U5):
+            return False
+        third = second + n1
+        if third > end:
+            return False
+        n2 = _ones(stream, second, n1)
+        fourth = third + n2
+        if fourth > end:
+            return False
+        n3 = _ones(stream, third, n2)
+        fields = fourth + n3
+        if fields > end:
+            return False
+        n4 = _ones(stream, fourth, n3)
+        bits = (items - n1) * w0 + (n1 - n2) * w1 + (n2 - n3) * w2 + (n3 - n4) * w3 + n4 * w4
+        if fields + bits > end:
+            return False
+        at = (fields + bits + U31) >> U5
+        if of_vertices:
+            if n3 != U0:
+                return False
+        else:
+            if begin == U0 and not (
+                stream[plane >> np.uint64(6)] >> (plane & U63) & window(stream, second) & window(stream, third) & U1
+            ):
+                return False
+            lists += n3
+            if n3 != U0:
+                last_start = begin + _last_start(stream, plane, second, third, items)
+        entry += entry_words
+    behind = count - at
+    return lists == records and np.uint64(form.TAIL_WORDS) <= behind < np.uint64(form.TAIL_WORDS + form.ROUND_WORDS)
+
+
+@compiled
+def _decode_chunk(words, stream, entry, items, value, starts, widths):
+    """Fields of a chunk's items: value u8[items]; starts u1[items]: 1 where a list begins. widths: scratch u8[5]."""
+    packed = np.uint64(words[entry + np.uint64(form.WIDTHS)])
+    for kind in range(form.CLASSES):
+        widths[kind] = packed & U63
+        packed >>= np.uint64(form.WIDTH_BITS)
+    plane = np.uint64(words[entry]) << U5
+    second = plane + (((items + U31) >> U5) << U5)
+    third = second + _ones(stream, plane, items)
+    fourth = third + _ones(stream, second, third - second)
+    bit = fourth + _ones(stream, third, fourth - third)
+    k = U0
+    while k < items:
+        block = min(U32, items - k)
+        p0 = window(stream, plane) & below(block)
+        p1, p2, p3 = window(stream, second), window(stream, third), window(stream, fourth)
+        plane += U32
+        n1, n2, n3 = U0, U0, U0
+        for i in range(k, k + block):
+            b0 = p0 & U1
+            b1 = b0 & p1
+            b2 = b1 & p2
+            b3 = b2 & p3
+            p0, p1, p2, p3 = p0 >> U1, p1 >> b0, p2 >> b1, p3 >> b2
+            n1, n2, n3 = n1 + b0, n2 + b1, n3 + b2
+            width = widths[b0 + b1 + b2 + b3]
+            value[i] = window(stream, bit) & below(width)
+            starts[i] = np.uint8(b2)
+            bit += width
+        second, third, fourth = second + n1, third + n2, fourth + n3
+        k += block
+
+
+@compiled
+def _decode(words, stream, page, records, edges, id_words, header_words, value, starts, widths):
+    one, two = np.uint64(1), np.uint64(2)
+    flags = np.uint64(words[form.FLAGS])
+    less = U0 if flags & REPEATS else one
+    entry_words, entry = np.uint64(form.CARRY) + id_words, np.uint64(form.FIRST_ENTRY)
+    slots = np.uint64(page.size)
+    first = np.uint64(words[2]) | (np.uint64(words[3]) << U32)  # the page's first vertex
+    if flags & SPARSE:
+        last = first - one
+        for begin in range(U0, records, CHUNK):
+            items = min(CHUNK, records - np.uint64(begin))
+            _decode_chunk(words, stream, entry, items, value, starts, widths)
+            for k in range(items):
+                last += value[k] + one
+                page[slots - two * (np.uint64(begin) + np.uint64(k) + one)] = last
+            entry += entry_words
+    else:
+        for k in range(records):
+            page[slots - two * (np.uint64(k) + one)] = first + np.uint64(k)
+    at, record, slot, last = header_words, header_words, slots, U0
+    for begin in range(U0, edges, CHUNK):
+        items = min(CHUNK, edges - np.uint64(begin))
+        _decode_chunk(words, stream, entry, items, value, starts, widths)
+        for k in range(items):
+            if starts[k]:
+                page[record] = at - record - one  # the size of the list before; of the first list, written below
+                record, slot = at, slot - two
+                page[slot + one] = at
+                at += one
+                last = value[k]
+                if flags & RELATIVE:
+                    last = np.uint64(page[slot]) + ((last >> one) ^ (U0 - (last & one)))
+            else:
+                last += value[k] + less
+            page[at] = last
+            at += one
+        entry += entry_words
+    page[record] = at - record - one
+    page[at:slot] = 0
+
+
+def decode_weights(coded: np.ndarray, dtype: np.dtype, begin: int, end: int, out: np.ndarray) -> bool:
+    """Fill the weights page uint8[n], elements [begin, end) of it from coded ones; False where these are not sound."""
+    elements = out.view(f"<u{dtype.itemsize}")
+    words = coded.view(np.uint32)
+    width, used = int(words[0]), form.WEIGHTS_HEADER_WORDS + form.TAIL_WORDS
+    if width > 8 * dtype.itemsize or coded.nbytes % 16 or 32 * (len(words) - used) < (end - begin) * width:
+        return False
+    elements[:begin] = 0
+    elements[end:] = 0
+    bit = np.uint64(32 * form.WEIGHTS_HEADER_WORDS)
+    _unpack(coded.view(np.uint64), bit, np.uint64(width), dtype.kind == "i", elements[begin:end])
+    return True
+
+
+@compiled
+def _unpack(stream, bit, width, signed, out):
+    for k in range(out.size):
+        field = window(stream, bit) & below(width)
+        bit += width
+        if signed:
+            field = (field >> U1) ^ (U0 - (field & U1))
+        out[k] = field

@@ -1,0 +1,325 @@
+"""Pages to coded pages (pagestore/coding/form.py), at about 10 ns an edge; and how many bytes one takes, before.
+
+The widths of a chunk are those with the fewest bits, of equals the least ones. So a coded page is a function of the
+page alone.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from pagestore.coding import form
+from pagestore.coding.bits import U0, U1, below, bit_length
+from pagestore.jit import compiled
+from pagestore.layout import PageLayout
+
+CHUNK = np.uint64(form.CHUNK)
+LENGTHS = 65  # of fields: 0 to 64 bits
+U2, U3, U5, U6, U7, U31, U32 = (np.uint64(n) for n in (2, 3, 5, 6, 7, 31, 32))
+STARTS = 3  # the first class of a list's first neighbour
+RELATIVE, REPEATS, SPARSE = (np.uint64(flag) for flag in (form.RELATIVE, form.REPEATS, form.SPARSE))
+
+
+class Coder:
+    """Codes pages of one layout, one after the other; a thread has its own.
+
+    `code` leaves the words of the last page in `words`, u4[n].
+    """
+
+    def __init__(self, layout: PageLayout) -> None:
+        self.layout = layout
+        self._room = np.zeros(layout.page_bytes // 2 + 4 * form.CHUNK, np.uint32)  # twice a page: more than any takes
+        self._value, self._scratch = np.zeros(form.CHUNK, np.uint64), np.zeros((5, form.CHUNK), np.uint8)
+        self._counts = np.zeros((2, LENGTHS), np.int64)
+        self.words = self._room[:0]
+
+    def code(self, page: np.ndarray, records: int, edges: int, write: bool = True) -> int:
+        """Bytes of the coded page of uint8[page_bytes]; `page_bytes` where it is no smaller, and stored as it is.
+
+        write: False measures only.
+        """
+        layout = self.layout
+        used = _code_page(
+            page.view(layout.id_dtype), np.uint64(layout.header_words), np.uint64(records), np.uint64(edges),
+            np.uint64(layout.id_bytes // 4), self._room, write, self._value, self._scratch, self._counts,
+        )  # fmt: skip
+        used = -(-(int(used) + form.TAIL_WORDS) // form.ROUND_WORDS) * form.ROUND_WORDS
+        if 4 * used >= layout.page_bytes:
+            if write:
+                self.words = page.view("<u4")
+            return layout.page_bytes
+        if write:
+            self._finish(page, used)
+        return 4 * used
+
+    def _finish(self, page: np.ndarray, used: int) -> None:
+        self.words = self._room[:used]
+        self.words[: form.PAGE_HEADER_WORDS] = page.view("<u4")[: form.PAGE_HEADER_WORDS]
+        self.words[form.WORDS] = used
+
+
+class Coders:
+    """A Coder for each thread."""
+
+    def __init__(self, layout: PageLayout) -> None:
+        self.layout, self._threads = layout, threading.local()
+
+    @property
+    def own(self) -> Coder:
+        """The calling thread's."""
+        if not hasattr(self._threads, "coder"):
+            self._threads.coder = Coder(self.layout)
+        found: Coder = self._threads.coder
+        return found
+
+
+@compiled
+def _facts(words, header_words, records):
+    """Flags of a page: what its lists and vertices are like."""
+    one, two = np.uint64(1), np.uint64(2)
+    at, flags = header_words, U0
+    absolute, relative = U0, U0
+    slots = np.uint64(words.size)
+    for i in range(records):
+        vertex, size = np.uint64(words[slots - two * (np.uint64(i) + one)]), np.uint64(words[at])
+        first = np.uint64(words[at + one])
+        absolute += bit_length(first)
+        relative += bit_length(_zigzag(first, vertex))
+        repeats = False
+        for j in range(at + two, at + one + size):
+            repeats |= words[np.uint64(j)] == words[np.uint64(j) - one]
+        if repeats:
+            flags |= REPEATS
+        at += one + size
+    if relative < absolute:
+        flags |= RELATIVE
+    ends = np.uint64(words[slots - two * records]) - np.uint64(words[slots - two])
+    if ends + one != records:
+        flags |= SPARSE
+    return flags
+
+
+@compiled(inline="always")
+def _zigzag(value, base):
+    """The difference of two IDs as a number that is small when they are near: 0, -1, 1, -2 as 0, 1, 2, 3."""
+    apart = np.int64(value - base)
+    return np.uint64((apart << 1) ^ (apart >> 63))
+
+
+@compiled
+def _code_page(words, header_words, records, edges, id_words, out, write, value, scratch, counts):
+    """Words that a coded page takes without its tail; `out` has them, and zeros behind, if `write`."""
+    one, two = np.uint64(1), np.uint64(2)
+    flags = _facts(words, header_words, records)
+    less = U0 if flags & REPEATS else one
+    entry_words = np.uint64(form.CARRY) + id_words
+    vertex_chunks = (records + CHUNK - one) // CHUNK if flags & SPARSE else U0
+    entry = np.uint64(form.FIRST_ENTRY)
+    end = entry + entry_words * (vertex_chunks + (edges + CHUNK - one) // CHUNK)
+    if write:
+        out[form.FLAGS] = np.uint32(flags)
+    slots, lengths = np.uint64(words.size), scratch[0]
+    if flags & SPARSE:
+        last = np.uint64(words[slots - two]) - one
+        for begin in range(U0, records, CHUNK):
+            items = min(CHUNK, records - np.uint64(begin))
+            counts[:] = 0
+            carry = last
+            for i in range(items):
+                vertex = np.uint64(words[slots - two * (np.uint64(begin) + np.uint64(i) + one)])
+                value[i] = vertex - last - one
+                last = vertex
+                lengths[i] = np.uint8(bit_length(value[i]))
+                counts[0, lengths[i]] += 1
+            if write:
+                _write_entry(out, entry, id_words, end, U0, U0, carry)
+            end = _code_chunk(value, items, counts, out, entry, end, write, scratch)
+            entry += entry_words
+    at, left, lists, last, last_start, vertex = header_words, U0, U0, U0, U0, U0
+    for begin in range(U0, edges, CHUNK):
+        items = min(CHUNK, edges - np.uint64(begin))
+        counts[:] = 0
+        if write:
+            _write_entry(out, entry, id_words, end, lists, last_start, last)
+        k = U0
+        while k < items:
+            if left == U0:  # a list begins
+                lists += one
+                vertex, left = np.uint64(words[slots - two * lists]), np.uint64(words[at]) - one
+                last = np.uint64(words[at + one])
+                at += two
+                last_start = np.uint64(begin) + k
+                value[k] = _zigzag(last, vertex) if flags & RELATIVE else last
+                size = bit_length(value[k])
+                counts[1, size] += 1
+                lengths[k] = np.uint8(size + np.uint64(LENGTHS))
+                k += one
+            for _ in range(min(left, items - k)):
+                neighbour = np.uint64(words[at])
+                at += one
+                left -= one
+                value[k] = neighbour - last - less
+                last = neighbour
+                lengths[k] = np.uint8(bit_length(value[k]))
+                counts[0, lengths[k]] += 1
+                k += one
+        end = _code_chunk(value, items, counts, out, entry, end, write, scratch)
+        entry += entry_words
+    if write:
+        out[end : end + np.uint64(form.TAIL_WORDS + form.ROUND_WORDS)] = np.uint32(0)
+    return end
+
+
+@compiled(inline="always")
+def _write_entry(out, entry, id_words, offset, lists, last_start, carry):
+    out[entry + np.uint64(form.OFFSET)] = np.uint32(offset)
+    out[entry + np.uint64(form.LISTS)] = np.uint32(lists)
+    out[entry + np.uint64(form.LAST_START)] = np.uint32(last_start)
+    out[entry + np.uint64(form.CARRY)] = np.uint32(carry)
+    if id_words == np.uint64(2):
+        out[entry + np.uint64(form.CARRY + 1)] = np.uint32(carry >> U32)
+
+
+@compiled
+def _gap_widths(counts):
+    """Widths w0 <= w1 <= w2 of the gaps' three classes, and the bits that all gaps take: the fewest."""
+    most, total = 0, 0
+    for length in range(LENGTHS):
+        if counts[length]:
+            most = length
+            total += counts[length]
+    best0, best1, fewest = most, most, total * (1 + most)  # all in one class
+    low = 0
+    for first in range(most):
+        low += counts[first]
+        middle = 0
+        for second in range(first + 1, most + 1):
+            middle += counts[second]
+            if counts[second] or second == most:
+                high = total - low - middle
+                bits = low * (1 + first) + middle * (2 + second) + high * (3 + most)
+                if bits < fewest:
+                    best0, best1, fewest = first, second, bits
+    return best0, best1, most, fewest
+
+
+@compiled
+def _start_widths(counts):
+    """Widths of the two classes of first neighbours, and the bits that all of them take."""
+    most, total = 0, 0
+    for length in range(LENGTHS):
+        if counts[length]:
+            most = length
+            total += counts[length]
+    best, fewest, low = most, total * (4 + most), 0
+    for first in range(most):
+        low += counts[first]
+        bits = low * (4 + first) + (total - low) * (4 + most)
+        if bits < fewest:
+            best, fewest = first, bits
+    return best, most, fewest
+
+
+@compiled
+def _code_chunk(value, items, counts, out, entry, begin, write, scratch):
+    """The word after a chunk that starts at word `begin`. value: u8[items], fields; counts: of their lengths."""
+    w0, w1, w2, gap_bits = _gap_widths(counts[0])
+    w3, w4, start_bits = _start_widths(counts[1])
+    planes = (items + U31) >> U5
+    end = begin + planes + ((np.uint64(gap_bits + start_bits) - items + U31) >> U5)
+    if not write:
+        return end
+    lengths, classes, ones = scratch[0], scratch[1], scratch[2:]
+    widths, kinds = np.empty(form.CLASSES, np.uint64), np.empty(2 * LENGTHS, np.uint8)
+    widths[0], widths[1], widths[2], widths[3], widths[4] = w0, w1, w2, w3, w4
+    packed = U0
+    for k in range(form.CLASSES):
+        packed |= widths[k] << np.uint64(form.WIDTH_BITS * k)
+    out[entry + np.uint64(form.WIDTHS)] = np.uint32(packed)
+    out[begin : end + U1] = np.uint32(0)
+    for length in range(LENGTHS):
+        kinds[length] = (length > w0) + (length > w1)
+        kinds[length + LENGTHS] = STARTS + (length > w3)
+    n1, n2, n3, plane = U0, U0, U0, U0
+    for k in range(items):
+        kind = np.uint64(kinds[lengths[k]])
+        classes[k] = kind
+        b0, b1, b2, b3 = (kind + U7) >> U3, (kind + U6) >> U3, (kind + U5) >> U3, kind >> U2
+        plane |= b0 << (np.uint64(k) & U31)
+        if np.uint64(k) & U31 == U31:
+            out[begin + (np.uint64(k) >> U5)] = np.uint32(plane)
+            plane = U0
+        ones[U0, n1], ones[U1, n2], ones[U2, n3] = b1, b2, b3
+        n1, n2, n3 = n1 + b0, n2 + b1, n3 + b2
+    if items & U31:
+        out[begin + (items >> U5)] = np.uint32(plane)
+    word, held, bits = begin + planes, U0, U0
+    for which in range(3):
+        count = n1 if which == 0 else n2 if which == 1 else n3
+        for k in range(count):
+            held |= np.uint64(ones[which, k]) << bits
+            bits += U1
+            if bits == U32:
+                out[word] = np.uint32(held)
+                word, held, bits = word + U1, U0, U0
+    for k in range(items):
+        width, field = widths[classes[k]], value[k]
+        if width > U32:
+            held |= (field & below(U32)) << bits
+            out[word] = np.uint32(held)
+            word, held, field, width = word + U1, held >> U32, field >> U32, width - U32
+        held |= field << bits
+        bits += width
+        if bits >= U32:
+            out[word] = np.uint32(held)
+            word, held, bits = word + U1, held >> U32, bits - U32
+    if bits > U0:
+        out[word] = np.uint32(held)
+    return end
+
+
+def coded_weights(page: np.ndarray, dtype: np.dtype, begin: int, end: int) -> np.ndarray:
+    """Weights page uint8[n] as coded words u4[m], or as it is where that is no larger.
+
+    Elements [begin, end) are those in use.
+    """
+    values, width = _weight_fields(page, dtype, begin, end)
+    if (size := _weights_size(values, width)) >= len(page):
+        return page.view("<u4")
+    out = np.zeros(size // 4, np.uint32)
+    out[0] = width
+    _pack(values, np.uint64(width), out, np.uint64(form.WEIGHTS_HEADER_WORDS))
+    return out
+
+
+def weights_bytes(page: np.ndarray, dtype: np.dtype, begin: int, end: int) -> int:
+    """Bytes of what `coded_weights` gives."""
+    return min(len(page), _weights_size(*_weight_fields(page, dtype, begin, end)))
+
+
+def _weight_fields(page: np.ndarray, dtype: np.dtype, begin: int, end: int) -> tuple[np.ndarray, int]:
+    """Fields u8[end - begin], and the width that the greatest one needs."""
+    values = page.view(f"<u{dtype.itemsize}")[begin:end].astype(np.uint64)
+    if dtype.kind == "i":
+        values = ((values << U1) ^ np.where(values >> U31, below(U32), U0)) & below(U32)
+    return values, 32 if dtype.kind == "f" else int(values.max(initial=0)).bit_length()
+
+
+def _weights_size(values: np.ndarray, width: int) -> int:
+    words = form.WEIGHTS_HEADER_WORDS + (len(values) * width + 31 >> 5) + form.TAIL_WORDS
+    return 4 * (-(-words // form.ROUND_WORDS) * form.ROUND_WORDS)
+
+
+@compiled
+def _pack(values, width, out, word):
+    held, bits = U0, U0
+    for k in range(values.size):
+        held |= values[k] << bits
+        bits += width
+        if bits >= U32:
+            out[word] = np.uint32(held)
+            word, held, bits = word + U1, held >> U32, bits - U32
+    if bits > U0:
+        out[word] = np.uint32(held)

@@ -1,0 +1,88 @@
+"""Coded pages as they come from a file, checked and decoded a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pagestore.crc import page_crc
+from pagestore.errors import StoreError
+from pagestore.pageset import PageSet
+
+
+def begins_of(topology: PageSet, weights: bool) -> np.ndarray:
+    """i8[pages + 1]: where each coded page, or its coded weights, begins in its dataset."""
+    assert topology.places is not None, "pages are not coded"
+    found = topology.places.weights if weights else topology.places.pages
+    assert found is not None, "the store has no weights"
+    return found
+
+
+def pieces(topology: PageSet, first: int, coded: np.ndarray, weights: bool) -> Iterator[tuple[int, np.ndarray]]:
+    """Page numbers from `first` on, and the part of uint8[n] that each has."""
+    begins, at, number = begins_of(topology, weights), 0, first
+    while at < len(coded):
+        end = at + int(begins[number + 1] - begins[number])
+        yield number, coded[at:end]
+        at, number = end, number + 1
+
+
+def aligned(piece: np.ndarray) -> np.ndarray:
+    """uint8[n] at an address that suits words of 8 bytes: a copy where its own does not."""
+    if piece.ctypes.data % 8 == 0:
+        return piece
+    room = np.empty(-(-len(piece) // 8), np.uint64).view(np.uint8)[: len(piece)]
+    room[:] = piece
+    return room
+
+
+def check_crcs(topology: PageSet, first: int, coded: np.ndarray, weights: bool) -> None:
+    """Raise StoreError for the first of the coded pages, or weights, whose checksum is wrong."""
+    sums = topology.directory["weights_crc" if weights else "crc"]
+    for number, piece in pieces(topology, first, coded, weights):
+        if page_crc(number, piece) != sums[number]:
+            fails = "has weights that fail their checksum" if weights else "fails its checksum"
+            raise StoreError(f"{topology.name_page(number, search=True)} {fails}. {topology.remedy}")
+
+
+def decode_all(topology: PageSet, first: int, coded: np.ndarray, weights: bool, out: np.ndarray) -> None:
+    """Decode uint8[n] into uint8[pages, width]; `coded` may lie at the end of `out`.
+
+    A page is copied before it is decoded. What is written then lies before the pages to come: none is longer coded.
+    Raises StoreError naming the first page that is not sound.
+    """
+    room = np.empty(-(-out.shape[1] // 8), np.uint64).view(np.uint8)
+    for number, piece in pieces(topology, first, coded, weights):
+        held = room[: len(piece)]
+        held[:] = piece
+        wrong = decode_one(topology, number, held, weights, out[number - first])
+        if wrong:
+            raise unsound_page(topology, number)
+
+
+def unsound_page(topology: PageSet, number: int) -> StoreError:
+    """The error for a coded page, or coded weights, that no converter writes."""
+    return StoreError(
+        f"{topology.name_page(number, search=True)} breaks the format: its coded bytes lead out of the page. "
+        f"No accident made it so if its checksum is right. {topology.remedy}"
+    )
+
+
+def decode_one(topology: PageSet, number: int, held: np.ndarray, weights: bool, out: np.ndarray) -> bool:
+    """Decode one coded page, uint8[n] aligned to 8 bytes, into uint8[width]; True where it is not sound."""
+    from pagestore.coding.decode import decode_page, decode_weights, sound  # Numba: as in pagestore.reader
+
+    if len(held) == len(out):  # it was no smaller coded
+        out[:] = held
+        return False
+    row, layout = topology.directory[number], topology.layout
+    counts = int(row["records"]), int(row["edges"])
+    if weights:
+        assert topology.weight_dtype is not None
+        end = layout.header_words + sum(counts)
+        return not decode_weights(held, topology.weight_dtype, layout.header_words, end, out)
+    if not sound(held, layout, *counts):
+        return True
+    decode_page(held, layout, *counts, out)
+    return False
