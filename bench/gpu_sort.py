@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 
 from gstream.cudacode.generate import COMPILE_SECONDS, UnitShape, find_nvcc, unit_of_page_kernels
-from gstream.devices.gpu.driver import Array, Gpu
+from gstream.devices.gpu.arrays import Array
+from gstream.devices.gpu.driver import Gpu
 from gstream.devices.gpu.tiles import PREFIX_STRETCH
 from gstream.hostcode.generate import cache_folder
 from pagestore.convert.order import MAX_ORDER_BUCKETS

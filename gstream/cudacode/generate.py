@@ -125,6 +125,13 @@ def unit_of_components(shape: UnitShape) -> Unit:
     return unit_of_page_kernels("components", ("unionfind.cu", "bits.cu"), shape)
 
 
+@lru_cache(maxsize=1)
+def unit_of_rows() -> Unit:
+    """The unit of tables of answers (gstream.devices.gpu.row_kernels), one for all graphs."""
+    text = flattened("rows", ("rows.cu",), "")
+    return Unit("rows", text, kernels_in(text), 0)
+
+
 def kernel_files(program: Any, emitter: CudaEmitter, in_place: bool) -> list[str]:
     """The files of cuda/ whose kernels the program runs."""
     idempotent = program.combine.idempotent

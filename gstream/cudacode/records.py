@@ -19,6 +19,7 @@ from gstream.cudacode.generate import UNITS, Unit, UnitShape, flattened, kernels
 from gstream.cudacode.scalar_text import Printer, first_test
 from gstream.language.scalar_types import type_of_dtype
 from gstream.records import ItemKernel, RecordKernel
+from gstream.records.held import is_array
 from gstream.records.usual import usual_arguments
 
 PAGES = """const Word* __restrict__ words, const Weight* __restrict__ weights, u64 page_words, const Entry* entries,
@@ -42,7 +43,7 @@ def usual_unit(kernel: RecordKernel, id_dtype: np.dtype, weight_dtype: np.dtype)
 
 def kind_of(value: Any) -> tuple[str, bool]:
     """How a kernel takes an argument: (type of its elements, True) of an array, (what makes it, False) of a number."""
-    if isinstance(value, np.ndarray):
+    if is_array(value):
         return type_of_dtype(value.dtype), True
     return number_from(value), False
 
@@ -71,8 +72,8 @@ def kernel_text(kernel: RecordKernel, kinds: Sequence[tuple[str, bool]]) -> str:
     lines += printer.kernel(kernel.tree, "visit", kernel.tree.body, "u32")
     lines += ["}  // namespace page", ""]
     given, made = [], []
-    for name, (kind, is_array) in zip(kernel.parameters, kinds, strict=True):
-        if is_array:
+    for name, (kind, whole) in zip(kernel.parameters, kinds, strict=True):
+        if whole:
             written = str(name in kernel.merges).lower()
             given.append(f"{kind}* at_{name}, u64 size_{name}")
             made.append(f"const Array<{kind}, {written}> x_{name} = {{at_{name}, size_{name}}};")

@@ -52,6 +52,7 @@ from gstream.paging.kept_memory import FRESH
 from gstream.paging.ownership import Partition
 from gstream.paging.page_source import Batch, nothing
 from gstream.paging.page_table import PageTable
+from gstream.records.held import Held
 
 Call = Callable[..., Any]  # of a device and its number
 Feeding = Generator[None, None, None]  # submits pages to one device, a batch a step
@@ -106,6 +107,19 @@ class Device(ABC):
     def take(self, count: int, dtype: Any, fill: Any = None) -> np.ndarray:
         """Host memory for an array of a call, quick to copy to and from; all `fill`, None: holding anything."""
         return FRESH.take(count, dtype, fill)
+
+    def hand_over(self) -> np.ndarray | Held:
+        """value[V] of a resident job that is over, in store order, where they are: they outlive the job."""
+        return self.state.read_values()
+
+    def hold(self, count: int, dtype: Any) -> np.ndarray | Held:
+        """Room for an array that kernels of the device make, and that outlives the call; holding anything. Raises
+        DeviceMemoryError."""
+        return self.take(count, dtype)
+
+    def there(self, name: str, array: np.ndarray) -> np.ndarray | Held:
+        """An array of the store's, which never changes, or the device's copy of it, kept by name."""
+        return array
 
     def keeps_all(self, table: PageTable) -> bool:
         """Whether it has memory of its own, with a slot for every page of a topology, and all keep theirs."""

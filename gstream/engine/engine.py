@@ -194,11 +194,12 @@ class Engine:
         return self._costs.constants
 
     def run(
-        self, program: Any, max_supersteps: int | None = None, watch: Watch | None = None, asked: Asked | None = None
-    ) -> RunOutcome:
+        self, program: Any, max_supersteps: int | None = None, watch: Watch | None = None, asked: Asked | None = None,
+        stay: bool = False,
+    ) -> RunOutcome:  # fmt: skip
         """Run a Program to its end, or for max_supersteps (default: the options').
 
-        asked: what the user asked for, where that is not the program itself.
+        asked: what the user asked for, where that is not the program itself. stay: values may stay on the device.
         watch(superstep, value[V]) is called after the start (0) and after every superstep; it may not keep the array.
         Raises UsageError (also for a source that is not in the graph), ResourceError, StoreError (a damaged page).
         """
@@ -211,7 +212,7 @@ class Engine:
             while True:
                 plan = self.plan(program, code)
                 try:
-                    outcome = self._run(code, plan, limit, asked, watch, keeper)
+                    outcome = self._run(code, plan, limit, asked, watch, keeper, stay)
                     break
                 except DeviceMemoryError:  # cache, batches and chunk shrink, in this order, until nothing fits
                     self.most_device_bytes = int(sum(plan.device_bytes.values()) * LESS)
@@ -219,7 +220,8 @@ class Engine:
         return outcome
 
     def _run(
-        self, code: Any, plan: Plan, limit: int | None, asked: Asked, watch: Watch | None, keeper: Keeper | None
+        self, code: Any, plan: Plan, limit: int | None, asked: Asked, watch: Watch | None, keeper: Keeper | None,
+        stay: bool,
     ) -> RunOutcome:  # fmt: skip
         """Run a compiled program as planned."""
         if self.options.host_memory is not None:  # what the plan has no room for goes
@@ -247,7 +249,7 @@ class Engine:
                     undo.callback(device.wait_quietly)  # all, before one gives memory back that others may work on
                 run = Run(self, code, plan, host, asked, limit, watch, keeper)
                 converged = run.go()
-                value = run.values()
+                value = run.values(stay)
                 self.sources.end_reading()
                 self._note_peak(plan)
         except MemoryError as error:

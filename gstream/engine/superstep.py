@@ -164,11 +164,11 @@ class Supersteps(RunState):
         )  # fmt: skip
         return following
 
-    def values(self) -> np.ndarray:
-        """value[V] in store order."""
+    def values(self, stay: bool = False) -> Any:
+        """value[V] in store order. stay: on the device that has them, where the run is over."""
         if self.resident:
             self.exchange.collect()
-            return self.devices[0].state.read_values()
+            return self.devices[0].hand_over() if stay else self.devices[0].state.read_values()
         assert self.host.value is not None
         return self.host.value
 

@@ -7,20 +7,23 @@ from typing import Any
 
 import numpy as np
 
+from gstream.records.held import Held
+
 
 @dataclass(frozen=True)
 class Column:
     """One column of an answer beside `vertex`.
 
-    values: one value a vertex, in store order. missing: the value that stands for "none" (null in tables, empty in
-    CSV); None when every vertex has a value. holds: "numbers", or vertices as "store" IDs or "natural" indices, which
+    values: one value a vertex, in store order, which a device may hold (Held) until somebody asks for them. missing:
+    the value that stands for "none" (null in tables, empty in CSV); None when every vertex has a value.
+    holds: "numbers", or vertices as "store" IDs or "natural" indices, which
     are shown as user IDs. dtype: what tables and `.npy` hold; None: int64, or the type of the values if that is a
     float. ldbc_missing: what Graphalytics writes for "none". npy_missing: what `.npy` holds for "none", if that is not
     what result.py has.
     """
 
     name: str
-    values: np.ndarray
+    values: Any
     missing: int | float | None = None
     holds: str = "numbers"
     dtype: Any = None
@@ -28,10 +31,33 @@ class Column:
     npy_missing: float | None = None
 
     def __post_init__(self) -> None:
+        values = self.values
+        if isinstance(values, Held):
+            vars(self)["_held"] = vars(self).pop("values")
         if self.dtype is None:
-            object.__setattr__(
-                self, "dtype", self.values.dtype if self.values.dtype.kind == "f" else np.dtype(np.int64)
-            )
+            object.__setattr__(self, "dtype", values.dtype if values.dtype.kind == "f" else np.dtype(np.int64))
+
+    def __getattr__(self, name: str) -> Any:
+        """`values` that a device holds: they come to host memory when they are asked for."""
+        if name == "values" and self.held is not None:
+            return self.held.host()
+        raise AttributeError(name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a copy elsewhere, where no device holds anything."""
+        return {name: value for name, value in vars(self).items() if name != "_held"} | {"values": self.values}
+
+    def __len__(self) -> int:
+        return len(self.held or self.values)
+
+    @property
+    def held(self) -> Held | None:
+        """What a device holds of it; None where the values lie in host memory."""
+        return vars(self).get("_held")
+
+    def take(self, places: np.ndarray) -> np.ndarray:
+        """The values at some places, by store ID (integers[n])."""
+        return self.values[places] if self.held is None else self.held.take(places)
 
     @property
     def vertices(self) -> bool:

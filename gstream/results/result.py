@@ -9,13 +9,14 @@ chunk beside the columns (stores with listed IDs: and of the IDs, when a column 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from gstream.devices.job import DeviceMemoryError
 from gstream.options.values import whole
 from gstream.options.wording import in_python
 from gstream.results.column import Column
@@ -29,11 +30,14 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+    from gstream.results.held_rows import HeldRows
     from gstream.results.whole_rows import WholeRows
     from pagestore.store import Store
 
+T = TypeVar("T")
 CHUNK_ROWS = 1 << 18
 LARGE_ROWS = 1 << 16  # of fewer, loading compiled code takes longer than the table
+HELD_ROWS = 64  # best rows that a device looks for; for more the host sorts
 LOOKED_AT_ONCE = 1 << 16  # values, that stay in a core's cache
 LDBC_NO_HOPS = "9223372036854775807"  # LDBC Graphalytics: BFS distance of a vertex that is not reached
 LDBC_NO_PATH = "Infinity"  # LDBC Graphalytics: SSSP distance of a vertex that is not reached
@@ -85,6 +89,8 @@ class Result(Rows):
         import pyarrow as pa
 
         schema = self.arrow_schema()
+        if (made := self._on_device(lambda rows: rows.arrow(len(self), schema))) is not None:
+            return made
         if self._large:
             return self._whole_rows().arrow(len(self), schema)
         return pa.Table.from_batches(list(self.arrow_batches()), schema=schema)
@@ -117,8 +123,10 @@ class Result(Rows):
 
         In signed values of a program it is the identity of `combine`, which no other value is.
         """
+        nones = {column.name: self._none(column) for column in self._columns}
+        if (made := self._on_device(lambda rows: rows.numpy(len(self), self.numpy_dtype(), nones))) is not None:
+            return made
         if self._large:
-            nones = {column.name: self._none(column) for column in self._columns}
             return self._whole_rows().numpy(len(self), self.numpy_dtype(), nones)
         table = np.empty(len(self), self.numpy_dtype())
         for first, rows in self.numpy_rows():
@@ -135,8 +143,14 @@ class Result(Rows):
         count = row_count(count)
         if not self._columns or count == 0:
             return []
+        few = count <= HELD_ROWS
         if self._groups:
-            return self._largest_groups(count)
+            found = self._on_device(lambda rows: rows.largest_groups(count)) if few else None
+            return self._largest_groups(count) if found is None else found
+        if few and self._best != "first":
+            best = self._on_device(lambda rows: rows.best(count, self._best == "largest"))
+            if best is not None:
+                return self._describe(*best)
         return self._describe(self._best_natural(count))
 
     @in_python(force="force")
@@ -252,6 +266,18 @@ class Result(Rows):
         """Whether whole tables are made by all cores, which takes compiled code."""
         return self._whole and not self._strings and len(self) >= LARGE_ROWS
 
+    def _on_device(self, call: Callable[[HeldRows], T]) -> T | None:
+        """call(what makes rows where a device holds the columns); None where it does not, or has no room for more."""
+        if not self._whole or self._span is not None or not self._columns or any(column.held is None for column in self._columns):
+            return None
+        from gstream.results.held_rows import held_rows
+
+        rows = held_rows(self._store, self._columns, self._by_vertex)
+        try:
+            return None if rows is None else call(rows)
+        except DeviceMemoryError:
+            return None
+
     def _whole_rows(self) -> WholeRows:
         from gstream.results.whole_rows import WholeRows
 
@@ -287,13 +313,14 @@ class Result(Rows):
                 kept_keys, kept = keys[chosen], natural[chosen]
         return kept_keys, kept
 
-    def _describe(self, natural: np.ndarray) -> list[dict[str, Any]]:
-        """Rows of the given natural indices."""
+    def _describe(self, natural: np.ndarray, stored: np.ndarray | None = None) -> list[dict[str, Any]]:
+        """Rows of the given natural indices. stored: their store IDs, where they are known."""
         naming = Naming(self._store)
-        stored = np.array([int(self._store.store_ids(int(n), int(n) + 1)[0]) for n in natural], np.int64)
+        if stored is None:
+            stored = np.array([int(self._store.store_ids(int(n), int(n) + 1)[0]) for n in natural], np.int64)
         found = [{"vertex": plain(naming.range(int(n), int(n) + 1)[0])} for n in natural]
         for column in self._columns:
-            values = column.values[stored]
+            values = column.take(stored)
             absent = column.absent(values)
             for row, value, none in zip(
                 found, values, absent if absent is not None else [False] * len(found), strict=True

@@ -111,7 +111,7 @@ class Rows(ABC):
         stored, naming = self._store.lookup([vertex], "vertex").astype(np.int64), Naming(self._store)
         row: dict[str, Any] = {"vertex": str(vertex) if self._store.meta.id_kind == "strings" else int(vertex)}
         for column in self._columns:
-            values = column.values[stored]
+            values = column.take(stored)
             absent = column.absent(values)
             if absent is not None and absent[0]:
                 row[column.name] = None

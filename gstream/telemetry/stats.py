@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import numpy as np
+from typing import Any
 
 SUMMED = (
     "pages_moved", "pages_in_place", "cores_pages", "bytes_moved", "attribute_bytes_moved", "bytes_read_disk",
@@ -152,9 +149,12 @@ class RunStats:
 
 @dataclass
 class RunOutcome:
-    """What a run gave: value[V] in store-ID order, supersteps made, whether it ended by itself, last totals."""
+    """What a run gave: value[V] in store-ID order, supersteps made, whether it ended by itself, last totals.
 
-    value: np.ndarray
+    Values that stay on a device are a gstream.records.held.Held, which stands for an array.
+    """
+
+    value: Any
     supersteps: int
     converged: bool
     totals: dict[str, float]

@@ -116,7 +116,7 @@ def test_all_cores_count_as_one_does(tmp_path, monkeypatch):
             reached = found.summary["reached"]
             assert reached == len(found) - found.to_arrow()["distance"].null_count
             with monkeypatch.context() as patch:
-                patch.setattr("gstream.algorithms.traversal.bfs.MANY", 1)
+                patch.setattr("gstream.algorithms.support.counting.MANY", 1)
                 assert graph.bfs(0, **own).summary["reached"] == reached
 
 

@@ -114,7 +114,8 @@ def run_pagerank(
         return [Column("pagerank", rank)], session.finish(sweeps, converged or fixed, unread) | {"l1_change": change}
     if isinstance(program, WeightedPageRank):
         program.strength = _strengths(session)  # type: ignore[assignment]
-    outcome = session.run(program, max_supersteps=iterations if fixed else max_iter, exactly=fixed)
+    stay = not isinstance(program, (WeightedPageRank, PersonalizedPageRank))
+    outcome = session.run(program, max_supersteps=iterations if fixed else max_iter, stay=stay, exactly=fixed)
     if isinstance(program, WeightedPageRank):
         strength: Any = program.strength
         np.multiply(outcome.value, strength, out=outcome.value, where=strength > 0)

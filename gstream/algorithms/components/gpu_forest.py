@@ -18,6 +18,7 @@ from gstream.devices.attributes import piece_bytes
 from gstream.devices.gpu.batch_queue import Launch
 from gstream.devices.gpu.device import GpuDevice
 from gstream.devices.gpu.forest_tree import MOST_SAMPLES, Share, Tree
+from gstream.records.held import Held
 from pagestore.layout import HEAD_NEIGHBOURS
 
 HEADS_PART = 8  # heads that would take more than this part of a GPU's memory come piece by piece
@@ -244,11 +245,11 @@ class GpuForest:
         self.session.stats.edges_visited += sum(edges for edges, _, _ in counts)
         self.roots = self.roots or counts[0][2] + self.vertices - tree.linked
 
-    def labels(self) -> tuple[np.ndarray, int]:
-        """As HostForest has them, after `label`."""
-        found = self.trees[0].read()
+    def labels(self) -> tuple[np.ndarray | Held, int]:
+        """As HostForest has them, after `label`; on the GPU where they were made there."""
         if self.labels_here:
-            return found, self.roots
+            return self.trees[0].hand_over(), self.roots
+        found = self.trees[0].read()
         return least_members(self.session, found), int(count_roots(found))
 
     def free(self) -> None:

@@ -40,6 +40,7 @@ from gstream.algorithms.support.portions import portions
 from gstream.algorithms.support.session import Session
 from gstream.devices.job import DeviceMemoryError
 from gstream.programs.wcc import WCC, WCC64
+from gstream.records.held import Held
 from gstream.results.column import Answer, Column
 from pagestore.layout import HEAD_NEIGHBOURS
 
@@ -99,7 +100,7 @@ def _labels(session: Session) -> WCC:
     return WCC() if session.meta.id_bytes == 4 else WCC64()
 
 
-def _propagated(session: Session, rounds: int) -> tuple[np.ndarray, dict[str, Any]]:
+def _propagated(session: Session, rounds: int) -> tuple[np.ndarray | Held, dict[str, Any]]:
     if session.resumes("parent"):  # labels were given up before
         return _united(session)
     outcome = session.run(program_of_hcc(session), patience=PATIENCE, rounds=rounds)
@@ -112,7 +113,7 @@ def _propagated(session: Session, rounds: int) -> tuple[np.ndarray, dict[str, An
     return labels, {"components": components, **session.finish(outcome.supersteps, outcome.converged)}
 
 
-def _united(session: Session, before: int = 0) -> tuple[np.ndarray, dict[str, Any]]:
+def _united(session: Session, before: int = 0) -> tuple[np.ndarray | Held, dict[str, Any]]:
     """(labels id[V], summary) by union-find. before: supersteps that came to nothing."""
     try:
         return _unite(session, make_forest(session), before)
@@ -121,7 +122,7 @@ def _united(session: Session, before: int = 0) -> tuple[np.ndarray, dict[str, An
         return _unite(session, HostForest(session), before)
 
 
-def _unite(session: Session, forest: Any, before: int) -> tuple[np.ndarray, dict[str, Any]]:
+def _unite(session: Session, forest: Any, before: int) -> tuple[np.ndarray | Held, dict[str, Any]]:
     names, began, goes_on = session.meta.topologies, time.perf_counter(), session.resumes("parent")
     # whole: all pages of the first topology are swept; swept: topologies that were, page: of the next one
     kept = session.keep(parent=forest.kept, giant=0, whole=False, swept=0, page=0, before=before, sweeps=0)

@@ -22,6 +22,7 @@ from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
 from gstream.hostcode.records import load_kernel
 from gstream.options.stopping import Asked
 from gstream.records import ItemKernel, RecordKernel, bytes_of
+from gstream.records.held import Held
 from gstream.telemetry.stats import RunOutcome, RunStats
 from pagestore.errors import CapError
 from pagestore.layout import HEAD_NEIGHBOURS
@@ -73,7 +74,7 @@ class Session(Keeping):
         self.later = max(self.later, later)
         self.engine.later_bytes = max(self.later, self.proof_bytes)
 
-    def reserve(self, *arrays: np.ndarray) -> None:
+    def reserve(self, *arrays: np.ndarray | Held) -> None:
         """Count arrays of all vertices as held: sweeps have so much less for pages. Raises ResourceError."""
         self.engine.beside_bytes += sum(array.nbytes for array in arrays)
         self._make_room()
@@ -160,12 +161,14 @@ class Session(Keeping):
         """The store ID that means "no vertex"."""
         return self.store.layout.none
 
-    def run(self, program: Any, max_supersteps: int | None = None, watch: Any = None, **own: Any) -> RunOutcome:
+    def run(
+        self, program: Any, max_supersteps: int | None = None, watch: Any = None, stay: bool = False, **own: Any
+    ) -> RunOutcome:
         """engine.run; its figures are added to the session's. own: of gstream.options.stopping.Asked."""
         asked = self.asked or Asked(type(program).__name__)
         asked = replace(asked, **{"kept": self.asked is None or self.engine.keeper is not None, **own})
         self.foresee()
-        outcome = self.engine.run(program, max_supersteps, watch, asked)
+        outcome = self.engine.run(program, max_supersteps, watch, asked, stay)
         if asked.rounds and not outcome.stats.rounds:
             self._lacking = (
                 "supersteps as usual: --execution async goes over batches again on host cores that hold all values and "
@@ -360,6 +363,10 @@ class Session(Keeping):
     def natural_ids(self) -> np.ndarray:
         """id[V]: natural index of each store ID."""
         return self._array("natural_ids", self.store.natural_ids)
+
+    def there(self, name: str, array: np.ndarray) -> Any:
+        """One of the store's arrays, by name, for kernels of a GPU: its copy, which is kept, where there is one GPU."""
+        return self.engine.devices[0].there(name, array) if self.on_gpus and array.size else array
 
     def store_ids(self) -> np.ndarray:
         """id[V]: store ID of each natural index."""

@@ -12,18 +12,16 @@ import numpy as np
 
 from gstream.algorithms.declaration import EITHER_WAY, PREDECESSORS, RADIUS, SOURCE, TARGETS, WHOLE, Algorithm, Option
 from gstream.algorithms.support.arguments import source_ids, unreached
+from gstream.algorithms.support.counting import count_others
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.support.shared import count_unlike
 from gstream.algorithms.traversal.bothways import near_both
 from gstream.algorithms.traversal.predecessors import find_predecessors, predecessor_bytes
 from gstream.algorithms.traversal.targets import Targets
 from gstream.programs.bfs import BFS
+from gstream.records.held import Held, on_host
 from gstream.results.column import Answer, Column
 from gstream.results.result import LDBC_NO_HOPS
 from pagestore.errors import UsageError
-
-AT_ONCE = 1 << 16  # distances that stay in a core's cache
-MANY = 1 << 22  # distances that all cores count: of fewer, one counts in 1 ms, without compiled code
 
 ALGORITHMS = (
     Algorithm(
@@ -71,14 +69,15 @@ def run_bfs(
     sources = session.store.lookup(program.source)
     aim = Targets(session, sources, targets, "bfs", weighted=False)
     depth = min((one for one in (depth_limit, aim.steps) if one is not None), default=None)
-    outcome = session.run(program, max_supersteps=depth)
-    limit = aim.cut(outcome.value, none=None, limit=depth_limit, most=depth)
-    columns = [distance_column(outcome.value, LDBC_NO_HOPS)]
+    outcome = session.run(program, max_supersteps=depth, stay=True)
+    distance = outcome.value if targets is None else on_host(outcome.value)
+    limit = aim.cut(distance, none=None, limit=depth_limit, most=depth)
+    columns = [distance_column(distance, LDBC_NO_HOPS)]
     if predecessors:
-        above, reached = find_predecessors(session, outcome.value, sources, weighted=False)
+        above, reached = find_predecessors(session, distance, sources, weighted=False)
         columns.append(predecessor_column(session, above))
     else:
-        reached = count_reached(session, outcome.value)
+        reached = count_reached(session, distance)
     found = session.finish(outcome.supersteps, outcome.converged or outcome.supersteps == depth)
     found |= {} if targets is None or limit is None else {"limit": int(limit)}
     return columns, found | {"reached": reached}
@@ -122,21 +121,16 @@ def program_of_khop(session: Session, source: Any, radius: int, undirected: bool
     return program_of_bfs(session, source_ids(source, "khop"), radius, predecessors=False)
 
 
-def distance_column(distance: np.ndarray, ldbc_missing: str) -> Column:
+def distance_column(distance: np.ndarray | Held, ldbc_missing: str) -> Column:
     """Distances: null where there is no path; floats keep their type, integers become int64."""
     return Column("distance", distance, unreached(distance.dtype), ldbc_missing=ldbc_missing)
 
 
-def predecessor_column(session: Session, predecessor: np.ndarray) -> Column:
+def predecessor_column(session: Session, predecessor: np.ndarray | Held) -> Column:
     """Predecessors: null at sources and where there is no path."""
     return Column("predecessor", predecessor, session.none, holds="store")
 
 
-def count_reached(session: Session, distance: np.ndarray) -> int:
+def count_reached(session: Session, distance: np.ndarray | Held) -> int:
     """Vertices with a path from a source."""
-    none = unreached(distance.dtype)
-    if len(distance) >= MANY:
-        words = distance.view(f"u{distance.itemsize}")
-        return session.each(count_unlike, words, np.array([none]).view(words.dtype)[0], items=len(words))
-    parts = (distance[first : first + AT_ONCE] for first in range(0, len(distance), AT_ONCE))
-    return sum(int(np.count_nonzero(part != none)) for part in parts)
+    return count_others(session, distance, unreached(distance.dtype))

@@ -12,6 +12,7 @@ some, and others push (gstream.algorithms.traversal.shares).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -19,32 +20,41 @@ import numpy as np
 
 from gstream.algorithms.support import lists
 from gstream.algorithms.support.arguments import unreached
+from gstream.algorithms.support.counting import count_others
 from gstream.algorithms.support.edgerows import natural_bytes, natural_names
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import FAR
 from gstream.algorithms.traversal import nearest
 from gstream.algorithms.traversal.shares import Shares
+from gstream.devices.job import DeviceMemoryError
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits, set_bits
 from gstream.records import bytes_of
+from gstream.records.held import Held, on_host
 
 HOPS = np.dtype(np.uint32)
 
 
-def find_predecessors(
-    session: Session, distance: np.ndarray, sources: np.ndarray, weighted: bool
-) -> tuple[np.ndarray, int]:
+def find_predecessors(session: Session, distance: Any, sources: np.ndarray, weighted: bool) -> tuple[Any, int]:
     """(id[V] in store order, `session.none` for sources and vertices that are not reached; vertices that are).
 
-    distance: u4[V] (BFS) or the distances of SSSP; sources: uint64[k] store IDs.
+    distance: u4[V] (BFS) or the distances of SSSP; sources: uint64[k] store IDs. Where a device holds the distances,
+    and finds the predecessors, it holds these, too.
     """
     vertices, device = len(distance), session.engine.devices[0]
-    predecessor = device.take(vertices, session.id_dtype)
+    predecessor: Any = None
+    if isinstance(distance, Held):
+        with suppress(DeviceMemoryError):
+            predecessor = device.hold(vertices, session.id_dtype)
+    if predecessor is None:
+        distance, predecessor = on_host(distance), device.take(vertices, session.id_dtype)
     is_source, open_bits = bitmap(vertices), bitmap(vertices)
     session.reserve(distance, predecessor, is_source, open_bits)
     set_bits(is_source, np.asarray(sources, np.uint64))
     if not weighted and _on_gpu(session, distance, predecessor, is_source, open_bits):
-        return predecessor, int(count_bits(open_bits) + count_bits(is_source))
+        return predecessor, count_others(session, distance, unreached(distance.dtype))
+    if isinstance(distance, Held):
+        distance, predecessor = on_host(distance), device.take(vertices, session.id_dtype)
     predecessor.fill(session.none)
     session.each(nearest.open_vertices, distance, unreached(distance.dtype), is_source, open_bits)
     reached = int(count_bits(open_bits) + count_bits(is_source))
@@ -70,14 +80,12 @@ def held_bytes(session: Session, distance: np.dtype, weighted: bool = True, look
     return both + (beside + 3 * natural_bytes(session) if looked_for else 0)  # names both ways, and keys
 
 
-def _on_gpu(
-    session: Session, distance: np.ndarray, predecessor: np.ndarray, is_source: np.ndarray, open_bits: np.ndarray
-) -> bool:
+def _on_gpu(session: Session, distance: Any, predecessor: Any, is_source: np.ndarray, open_bits: np.ndarray) -> bool:
     """Breadth-first search on one GPU that keeps all pages: it looks through them, in few launches. Whether it did.
 
-    open_bits are then all reached vertices that are no source.
+    predecessor is then written, and the bits are not brought back.
     """
-    arrays, natural = (distance, predecessor, is_source, open_bits), natural_names(session)
+    arrays, natural = (distance, predecessor, is_source, open_bits), session.there("natural_ids", natural_names(session))
     shares = Shares(session, distance, natural)
     given = (*arrays, natural, *shares.arrays)
     device, tables, room = session.engine.devices[0], session.engine.graph.tables, session.engine.device_memory
@@ -91,6 +99,7 @@ def _on_gpu(
             if shares.may_choose and device.keeps_all(tables["out"]):
                 shares.choose(resident)
             shares.sweep(resident, nearest.nearest_by_hops, (distance, natural, predecessor), predecessor, open_bits)
+            resident.forget(is_source, open_bits, shares.bits)
             return True
     return False
 

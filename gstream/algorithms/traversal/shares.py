@@ -36,8 +36,8 @@ class Shares:
     """One pass: who pushes, who pulls. arrays: all that kernels work with, of which some have no element. Of these only
     `bits` grow with the graph."""
 
-    def __init__(self, session: Session, distance: np.ndarray, natural: np.ndarray) -> None:
-        """distance: u4[V]. natural: id[V], or of no element if store IDs are natural indices."""
+    def __init__(self, session: Session, distance: Any, natural: Any) -> None:
+        """distance: u4[V]. natural: id[V], or of no element if store IDs are natural indices. A GPU may hold them."""
         self.session, (self.name, self.pull) = session, session.gathers()
         vertices, self._distance, self._natural = len(distance), distance, natural
         self.may_choose = self.pull and len(natural) > 0 and session.store.has("out")

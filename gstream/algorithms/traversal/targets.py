@@ -44,9 +44,10 @@ class Targets:
             if len(known) == len(paths):
                 self.steps = max(int(path.length) for path in known)
 
-    def cut(self, distance: np.ndarray, *others: np.ndarray, none: Any, limit: Any = None, most: Any = None) -> Any:
+    def cut(self, distance: Any, *others: np.ndarray, none: Any, limit: Any = None, most: Any = None) -> Any:
         """Distances beyond `limit` (None: there is none) and beyond the farthest target become "not reached"; others:
-        arrays that then are `none`. most: no distance is greater, as far as is known. Returns the limit that holds."""
+        arrays that then are `none`. most: no distance is greater, as far as is known. Returns the limit that holds.
+        distance: a device may hold it where there are no targets and no limit is less than `most`."""
         far = None
         if self.ids is not None and len(self.ids):
             reached = distance[self.ids.astype(np.int64)]

@@ -15,9 +15,11 @@ import numpy as np
 from gstream.devices.attributes import message_dtype, needed_degrees, whole_degrees
 from gstream.devices.base import Device
 from gstream.devices.gpu import autonomous
+from gstream.devices.gpu.arrays import Shelves
 from gstream.devices.gpu.batch_queue import BatchQueue
 from gstream.devices.gpu.driver import DeviceError, Gpu, never_free
 from gstream.devices.gpu.exchange import PeerExchange
+from gstream.devices.gpu.kept_values import KeptValues
 from gstream.devices.gpu.memory import in_context
 from gstream.devices.gpu.page_pool import Launch, PagePool
 from gstream.devices.gpu.program_work import ProgramWork
@@ -30,6 +32,7 @@ from gstream.devices.page_kernel import PageKernel
 from gstream.paging.kept_memory import KeptMemory
 from gstream.paging.page_source import Batch, nothing
 from gstream.paging.page_table import PageTable
+from gstream.records.held import Held
 from gstream.telemetry.trace import Trace
 from pagestore.errors import ResourceError
 
@@ -50,6 +53,8 @@ class GpuDevice(Device):
         self.gpu = Gpu(index)
         if keeps:
             self.gpu.answers = KeptMemory(pin=self.gpu.pin)
+            self.gpu.shelves = Shelves()
+        self.kept = KeptValues(self.gpu)
         self._state: GpuState | None = None
         self.merges: Stopwatch  # of the job's reduce and gather
         self._threads = threads
@@ -112,6 +117,16 @@ class GpuDevice(Device):
         with self.gpu:
             return self.gpu.answers.take(count, dtype, fill)
 
+    @in_context
+    def hand_over(self) -> np.ndarray | Held:
+        return self.kept.keep(self.state.give_values(), self.state.job.vertices)
+
+    def hold(self, count: int, dtype: Any) -> np.ndarray | Held:
+        return self.kept.make(count, dtype)
+
+    def there(self, name: str, array: np.ndarray) -> np.ndarray | Held:
+        return array if self.gpu.answers is None else self.kept.there(name, lambda: array)
+
     def keeps_all(self, table: PageTable) -> bool:
         pool = self.kept_pool
         return pool is not None and pool.ring.stays(table) and pool.ring.caches[table.name].slots == table.pages
@@ -159,6 +174,8 @@ class GpuDevice(Device):
         if self.kept_pool is not None and not self.kept_pool.serves(plan, tables, weights):
             self.kept_pool.free()
             self.kept_pool = None  # within the context: its streams go
+            if self.gpu.shelves is not None:
+                self.gpu.shelves.free()  # jobs of another plan take arrays of other sizes
         if self.kept_pool is None:
             self.kept_pool = PagePool(self.gpu, plan, tables, weights)
 
@@ -200,9 +217,10 @@ class GpuDevice(Device):
 
     def _lose(self) -> None:
         """CUDA's errors stick to a process: forget what is on the GPU, which can't be freed any more."""
-        never_free(vars(self).copy())
+        never_free((vars(self).copy(), self.gpu.shelves))
         self._state = self._work = self._queue = self.kept_pool = None
         self.uploads = Uploads(self.gpu)
+        self.gpu.shelves = self.gpu.make_room = None
         self._lost = True
 
     def _check(self) -> None:
@@ -224,11 +242,15 @@ class GpuDevice(Device):
         if self.kept_pool is not None:
             self.kept_pool.free()
         self.kept_pool = None
+        if not self._lost:
+            self.kept.make_room()
         if self.gpu.answers is not None:
             self.gpu.answers.release()
 
     def close(self) -> None:
         self.detach()
+        if not self._lost:
+            self._in_the_end(self.kept.close)
         self.release()
         if self.gpu.answers is not None and not self._lost:
             self._in_the_end(self.gpu.answers.close)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.devices.gpu.arrays import Array, Shelves
 from gstream.devices.gpu.peer_wait import PeerWait, suspects
 from gstream.devices.gpu.prestart import CONNECTIONS, cuda_version
 from gstream.devices.job import DeviceMemoryError
@@ -39,7 +40,6 @@ _STARTED: dict[str, int] = {}  # the process that first used CUDA: this one, or 
 PINNED = 1 | 2  # CU_MEMHOSTREGISTER_PORTABLE: pinned for all GPUs; _DEVICEMAP: their kernels may read it
 USES_HOST_ADDRESSES = 91  # CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM; pycuda has no name for it
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: does not wait for the default stream
-LARGEST_ADDRESS = (1 << 64) - 1
 PINNED_TO_FETCH = 8 << 20
 SHARED_UNASKED = 48 << 10  # bytes of shared memory, its own among them, that a block may have unasked
 
@@ -114,25 +114,6 @@ def _primary_context(cuda: Any, index: int) -> Any:
     return cuda.Device(index).retain_primary_context()
 
 
-class Array:
-    """`count` elements of `dtype` in a GPU's memory."""
-
-    def __init__(self, memory: Any, count: int, dtype: np.dtype) -> None:
-        self._memory, self.count, self.dtype = memory, count, np.dtype(dtype)
-        self.nbytes = count * self.dtype.itemsize
-        self.address = int(memory) if memory is not None else 0
-
-    def at(self, index: int) -> int:
-        """Address of an element; a negative index wraps around as addresses do."""
-        return (self.address + index * self.dtype.itemsize) & LARGEST_ADDRESS
-
-    def free(self) -> None:
-        """Give the memory back; what is queued must be over."""
-        if self._memory is not None:
-            self._memory.free()
-        self._memory, self.address, self.nbytes = None, 0, 0
-
-
 class Gpu:
     """GPU number `index`. Use as a context manager around every call; `close` once, at the end."""
 
@@ -163,6 +144,8 @@ class Gpu:
         self._peers: dict[int, bool] = {index: True}  # GPU -> whether it can be reached
         self.peer_wait = PeerWait()
         self.answers: KeptMemory | None = None  # pinned host memory of arrays that come back
+        self.make_room: Callable[[], bool] | None = None  # gives memory up that can be spared; whether there was any
+        self.shelves: Shelves | None = None  # of memory that is used again; None: none is
 
     def __enter__(self) -> Gpu:
         try:
@@ -205,10 +188,21 @@ class Gpu:
         """Bytes of memory that are free."""
         return int(self.cuda.mem_get_info()[0])
 
-    def empty(self, count: int, dtype: Any) -> Array:
-        """`count` elements, holding anything."""
-        size = count * np.dtype(dtype).itemsize
-        return Array(self.cuda.mem_alloc(size) if size else None, count, np.dtype(dtype))
+    def empty(self, count: int, dtype: Any, again: bool = False) -> Array:
+        """`count` elements, holding anything. again: as many will be taken soon, by the next call."""
+        dtype = np.dtype(dtype)
+        if again and count and self.shelves is not None:
+            return self.shelves.take(count, dtype, self._allocate)
+        size = count * dtype.itemsize
+        return Array(self._allocate(size) if size else None, count, dtype)
+
+    def _allocate(self, size: int) -> Any:
+        try:
+            return self.cuda.mem_alloc(size)
+        except self.cuda.MemoryError:
+            if self.make_room is None or not self.make_room():
+                raise
+            return self.cuda.mem_alloc(size)
 
     def upload(self, values: np.ndarray, span: AbstractContextManager[None] = NO_SPAN) -> Array:
         """A copy of `values`, there on return, moved within `span`."""

@@ -13,8 +13,9 @@ import numpy as np
 
 from gstream.devices.attributes import piece_bytes
 from gstream.devices.base import Call, Exchange
+from gstream.devices.gpu.arrays import Array
 from gstream.devices.gpu.batch_queue import BatchQueue
-from gstream.devices.gpu.driver import Array, Gpu
+from gstream.devices.gpu.driver import Gpu
 from gstream.devices.gpu.stream_lane import Stopwatch
 from gstream.devices.gpu.vertex_state import GpuState
 from gstream.devices.host.beside import BesideState

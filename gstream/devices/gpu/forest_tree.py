@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from gstream.cudacode.generate import UnitShape, unit_of_components
+from gstream.devices.gpu.arrays import Array
 from gstream.devices.gpu.device import GpuDevice
-from gstream.devices.gpu.driver import Array, DeviceError
+from gstream.devices.gpu.driver import DeviceError
 from gstream.devices.gpu.memory import Memory
 from gstream.devices.gpu.stream_lane import span_of
+from gstream.records.held import Held
 
 BLOCKS_A_PROCESSOR = 16
 COUNTS = ("edges looked at", "vertices outside the giant", "trees")  # which kernels add up
@@ -25,6 +27,8 @@ Share = tuple[str, np.ndarray, int]  # heads id[n, 4] of vertices from the numbe
 class Tree(Memory):
     """One GPU's copy of the forest. Calls only queue what they do, but for those that answer with numbers or arrays,
     and those that take two trees."""
+
+    again = True
 
     def __init__(
         self, device: GpuDevice, vertices: int, linked: int, shape: UnitShape, piece: int, labels: bool
@@ -204,6 +208,12 @@ class Tree(Memory):
                 found = self.gpu.fetch(self.parent.address, self.vertices, self.dtype, self.stream)
             self._over()
             return found
+
+    def hand_over(self) -> Held:
+        """The parents or labels, which outlive the tree; nothing is done with it afterwards."""
+        self.wait()
+        self.arrays.remove(self.parent)
+        return self.device.kept.keep(self.parent, self.vertices)
 
     def read_giant(self) -> int:
         """The giant's root when it was found."""

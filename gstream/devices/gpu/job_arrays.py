@@ -13,7 +13,8 @@ import numpy as np
 
 from gstream.cudacode.generate import Unit, UnitShape, unit_of
 from gstream.devices.attributes import message_dtype, needed_degrees, whole_degrees
-from gstream.devices.gpu.driver import Array, Gpu
+from gstream.devices.gpu.arrays import Array
+from gstream.devices.gpu.driver import Gpu
 from gstream.devices.gpu.memory import Memory
 from gstream.devices.gpu.page_pool import GpuTable
 from gstream.devices.gpu.stream_lane import Spans, span_of
@@ -31,6 +32,8 @@ class JobArrays(Memory):
 
     What is queued is over after the stream's next synchronize. Call with the GPU's context current.
     """
+
+    again = True
 
     def __init__(self, gpu: Gpu, job: Job, tables: dict[str, GpuTable], uploads: Uploads, spans: Spans | None) -> None:
         super().__init__(gpu)
@@ -186,7 +189,7 @@ class JobArrays(Memory):
             if have is not None:
                 self.wait()
                 self._extra.pop(name).free()
-            have = self._extra[name] = self.gpu.empty(count, dtype)
+            have = self._extra[name] = self.gpu.empty(count, dtype, again=True)
         return have
 
     def staging(self, name: str, count: int, dtype: Any = np.uint64) -> np.ndarray:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
 from gstream.cudacode.records import bits_of
-from gstream.devices.gpu.driver import Array, Gpu
+from gstream.devices.gpu.arrays import Array
+from gstream.devices.gpu.driver import Gpu
+from gstream.devices.gpu.kept_values import GpuValues
+from gstream.records.held import Held, is_array, on_host
 
 
 class OnGpu(Protocol):
@@ -37,20 +40,26 @@ def in_context(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S
 
 
 class Memory:
-    """Arrays on one GPU that are given back together. Call with its context current."""
+    """Arrays on one GPU that are given back together. Call with its context current.
+
+    again: the next call takes as many of the same sizes.
+    """
+
+    again = False
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu, self.arrays = gpu, list[Array]()
 
     def take(self, count: int, dtype: Any) -> Array:
         """`count` elements, holding anything."""
-        self.arrays.append(self.gpu.empty(count, dtype))
+        self.arrays.append(self.gpu.empty(count, dtype, self.again))
         return self.arrays[-1]
 
     def upload(self, values: np.ndarray) -> Array:
         """A copy of `values`, there on return."""
-        self.arrays.append(self.gpu.upload(values))
-        return self.arrays[-1]
+        array = self.take(values.size, values.dtype)
+        self.gpu.write(array.address, np.ascontiguousarray(values))
+        return array
 
     @property
     def memory_bytes(self) -> int:
@@ -72,22 +81,32 @@ class Copies(Memory):
     """Copies of host arrays, known by the host array that each is of, which record and item kernels work on.
 
     base: copies that are there already, whose stream is taken. edges: a counter of edges that launches looked at.
+    Of values that are held on the GPU, no copy is made: kernels work on themselves.
     """
+
+    again = True
 
     def __init__(self, gpu: Gpu, arrays: Iterable[Any], base: Copies | None = None) -> None:
         """Of `arrays` numbers are left out, and arrays that stand there twice have one copy."""
         super().__init__(gpu)
         self._base = base
-        self._copies: dict[int, tuple[np.ndarray, Array]] = {}
+        self._copies: dict[int, tuple[Any, Array]] = {}
+        self._uses = ExitStack()
         try:
             self.stream: Any = gpu.stream() if base is None else base.stream
             self.edges = self._copy(np.zeros(1, np.uint64))
             for array in arrays:
-                if isinstance(array, np.ndarray) and self.find(array) is None:
-                    self._copies[id(array)] = array, self._copy(array)
+                if is_array(array) and self.find(array) is None:
+                    self._copies[id(array)] = array, self._there(array)
         except BaseException:
             self.let_go()
             raise
+
+    def _there(self, array: Any) -> Array:
+        """The memory of values that are held here, or a copy of a host array."""
+        if isinstance(array, GpuValues) and array.kept.gpu is self.gpu and array.memory is not None:
+            return self._uses.enter_context(array.in_use())
+        return self._copy(on_host(array))
 
     def _copy(self, values: np.ndarray) -> Array:
         whole = -(-values.nbytes // 4) * 4  # a word at the end of bytes, too: that is how one is swapped
@@ -124,7 +143,11 @@ class Copies(Memory):
         try:
             for array in {id(array): array for array in arrays if id(array) in self._copies}.values():
                 copy = self._copies[id(array)][1]
-                if array.flags.c_contiguous:
+                if isinstance(array, GpuValues) and array.memory is copy:
+                    array.changed()
+                elif isinstance(array, Held):
+                    array.host()[...] = self.gpu.fetch(copy.address, array.size, array.dtype, self.stream)
+                elif array.flags.c_contiguous:
                     self.gpu.read(copy.address, array, self.stream)
                 else:
                     array[...] = self.fetch(array)
@@ -137,4 +160,5 @@ class Copies(Memory):
 
     def free(self) -> None:
         super().free()
+        self._uses.close()
         self._copies, self.stream = {}, None

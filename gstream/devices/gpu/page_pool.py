@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.batch_ring import BatchRing
-from gstream.devices.gpu.driver import LARGEST_ADDRESS, Gpu, Launcher
+from gstream.devices.gpu.arrays import LARGEST_ADDRESS
+from gstream.devices.gpu.driver import Gpu, Launcher
 from gstream.devices.gpu.memory import Memory
 from gstream.devices.gpu.stream_lane import ENTRY, Lane
 from gstream.devices.job import DevicePlan

@@ -23,6 +23,7 @@ from gstream.devices.gpu.stream_lane import span_of
 from gstream.paging.page_source import nothing
 from gstream.paging.page_table import PageTable
 from gstream.records import ItemKernel, RecordKernel, bytes_of
+from gstream.records.held import Held, is_array
 from pagestore.errors import ResourceError
 
 
@@ -31,14 +32,16 @@ class GpuArrays(Copies):
 
     def __init__(self, device: GpuDevice, arrays: Sequence[np.ndarray], room: int | None) -> None:
         """room: bytes that the GPU may hold; cached pages go where these arrays would not fit beside them."""
-        assert all(array.flags.c_contiguous for array in arrays), "a copy goes back to where it came from"
+        assert all(isinstance(a, Held) or a.flags.c_contiguous for a in arrays), (
+            "a copy goes back to where it came from"
+        )
         self.device = device
         self._pins = dict[int, Callable[[], None]]()
         self._written: dict[int, np.ndarray] = {}
         self._queued: dict[str, None] = {}  # names of kernels that are not known to be over, in order
         self._launches: dict[str, tuple[PagePool, Launch, np.ndarray | None]] = {}  # by topology
         self._prepared: dict[tuple[Any, ...], tuple[Launcher, list[int], list[tuple[int, int]], list[np.ndarray]]] = {}
-        if room is not None and device.memory_bytes + bytes_of({id(array): array for array in arrays}.values()) > room:
+        if room is not None and device.memory_bytes + bytes_of(arrays) > room:
             device.release()
         with device.gpu:
             super().__init__(device.gpu, arrays)
@@ -112,10 +115,10 @@ class GpuArrays(Copies):
     ) -> tuple[Launcher, list[int]] | None:
         """The launcher and its last arguments, which take longer to find than to launch: kept, but for numbers. None
         where an array has no copy."""
-        kinds = [id(value) if isinstance(value, np.ndarray) else type(value) for value in arguments]
+        kinds = [id(value) if is_array(value) else type(value) for value in arguments]
         key = (kernel, shape.weight_dtype is None, *kinds)
         if key not in self._prepared:
-            if not all(self.find(value) for value in arguments if isinstance(value, np.ndarray)):
+            if not all(self.find(value) for value in arguments if is_array(value)):
                 return None
             sizes = [2 if self.find(value) else 1 for value in arguments]
             places = [(sum(sizes[:index]), index) for index, size in enumerate(sizes) if size == 1]  # of numbers

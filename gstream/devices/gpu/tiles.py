@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.attributes import message_dtype
-from gstream.devices.gpu.driver import Array, DeviceMemoryError
+from gstream.devices.gpu.arrays import Array
+from gstream.devices.gpu.driver import DeviceMemoryError
 from gstream.devices.gpu.page_pool import Launch
 from gstream.devices.gpu.vertex_state import GpuState
 from gstream.paging.page_table import PageTable
@@ -134,7 +135,7 @@ class Tiles:
         held = sum(made.nbytes for made in self._made) + count * np.dtype(dtype).itemsize
         if held > self._state.plan.spare_bytes:
             raise DeviceMemoryError("no room for pieces of lists")
-        array = self._state.gpu.empty(count, dtype)
+        array = self._state.gpu.empty(count, dtype, again=True)
         self._made.append(array)
         self._state.arrays.append(array)
         return array

@@ -6,7 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from gstream.devices.gpu.driver import Array, Gpu
+from gstream.devices.gpu.arrays import Array
+from gstream.devices.gpu.driver import Gpu
 from gstream.devices.gpu.stream_lane import Spans, span_of
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gstream.devices.gpu.driver import Array
+from gstream.devices.gpu.arrays import Array
 from gstream.devices.gpu.job_arrays import ANSWERS, JobArrays
 from gstream.devices.gpu.memory import in_context
 from gstream.devices.host.vertex_state import blocks_of
@@ -217,6 +217,13 @@ class GpuState(JobArrays, Vertices):
             self.gpu.write(self.value.address, values, self.stream)
         self.gpu.write(self.active.address, active, self.stream)
         self.wait()
+
+    @in_context
+    def give_values(self) -> Array:
+        """The memory of the values of a resident job, which is over: it is the caller's, and not freed with the job."""
+        self.wait()  # errors name the kernels
+        self.arrays.remove(self.value)
+        return self.value
 
     @in_context
     def read_values(self) -> np.ndarray:

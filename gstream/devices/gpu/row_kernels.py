@@ -1,0 +1,148 @@
+"""Kernels of cuda/rows.cu: rows of tables, the best of them, and counts. Call with the GPU's context current."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gstream.cudacode.generate import unit_of_rows
+from gstream.devices.gpu.arrays import Array
+from gstream.devices.gpu.driver import Gpu
+
+NULLABLE, SIGNED, WIDE, FLOATS, DESCENDING = 1, 2, 4, 8, 16
+NO_PLACE = np.uint64((1 << 64) - 1)
+PIECE_BYTES = 32 << 20  # of tables that are made and copied at once: 0.6 ms of a link
+BLOCKS_A_PROCESSOR = 8
+LEAST_WARPS = 2048  # that look for the best rows: each hands over some
+LEAST_SHARE = 512  # values that one of them looks through, at least
+WORD = 4
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a column's words come from, and what becomes of them: as of take_rows_kernel. values: 0: their number."""
+
+    values: int = 0
+    value_bytes: int = 8
+    order: int = 0
+    renamed: int = 0
+    names: int = 0
+    id_bytes: int = 4
+    base: int = 0
+    missing: int = 0
+    none: int = 0
+    flags: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """A column of a table: to which of the outputs it goes, the first of its words in a row there, and the output that
+    has its bits of validity, or None."""
+
+    source: Source
+    out: int
+    column: int = 0
+    valid: int | None = None
+
+
+class RowKernels:
+    """With their streams, and memory for pieces of tables, which are made on one while the other's are copied."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu, self._kernels = gpu, gpu.load(unit_of_rows())
+        self.stream, self._other = gpu.stream(), gpu.stream()
+        self._scratch: dict[str, Array] = {}
+
+    def free_scratch(self) -> None:
+        """Give memory back; nothing may be queued."""
+        for array in self._scratch.values():
+            array.free()
+        self._scratch = {}
+
+    def scratch(self, name: str, nbytes: int) -> Array:
+        """At least so many bytes, kept by that name."""
+        have = self._scratch.get(name)
+        if have is None or have.nbytes < nbytes:
+            if have is not None:
+                have.free()
+            self._scratch[name] = have = self.gpu.empty(-(-nbytes // 8), np.uint64, again=True)
+        return have
+
+    def _launch(self, name: str, threads: int, stream: Any, *arguments: Any) -> None:
+        blocks = max(1, min(-(-threads // 256), BLOCKS_A_PROCESSOR * self.gpu.processors))
+        self._kernels[name](stream, blocks, *arguments)
+
+    def fill(self, count: int, outputs: Sequence[tuple[np.ndarray, int]], parts: Sequence[Part]) -> None:
+        """Rows [0, count) of a table. outputs: (bytes of a host array, bits of a row in it); 1 bit a row: validity.
+
+        Whole on return. Pieces are of a multiple of 64 rows, so that each begins at a whole word everywhere.
+        """
+        row_bits = sum(bits for _, bits in outputs)
+        rows = max(64, PIECE_BYTES * 8 // row_bits // 64 * 64)
+        offsets, size = [], 0
+        for _, bits in outputs:
+            offsets.append(size)
+            size += -(-min(rows, -(-count // 64) * 64) * bits // 64) * 8
+        for number, first in enumerate(range(0, count, rows)):
+            stream, here = (self.stream, self._other)[number % 2], min(rows, count - first)
+            room = self.scratch(f"piece {number % 2}", size).address
+            for part in parts:
+                source = part.source
+                valid = 0 if part.valid is None else room + offsets[part.valid]
+                self._launch(
+                    "take_rows_kernel", here, stream, source.values, source.value_bytes, source.order, source.renamed,
+                    source.names, source.id_bytes, source.base, source.missing, source.none, source.flags,
+                    room + offsets[part.out], outputs[part.out][1] // (8 * WORD), part.column, valid, first, here,
+                )  # fmt: skip
+            for (array, bits), offset in zip(outputs, offsets, strict=True):
+                begin, end = first * bits // 8, -(-(first + here) * bits // 8)
+                self.gpu.queue_read(room + offset, array[begin:end], stream)
+        for stream in (self.stream, self._other):
+            self.gpu.peer_wait.wait_for(stream)
+
+    def pick(self, values: Array, places: np.ndarray) -> np.ndarray:
+        """Values at some places, uint64[n]; values of 4 or 8 bytes."""
+        there, dtype = self.scratch("places", places.nbytes), values.dtype
+        self.gpu.write(there.address, places)
+        out = np.empty(len(places), dtype)
+        flags = WIDE if dtype.itemsize == 8 else 0
+        given = Source(values.address, dtype.itemsize, there.address, id_bytes=places.itemsize, flags=flags)
+        self.fill(len(places), [(out.view(np.uint8), 8 * dtype.itemsize)], [Part(given, 0)])
+        return out
+
+    def least(self, source: Source, names: int, count: int, most: int) -> tuple[np.ndarray, np.ndarray]:
+        """(names, places), uint64[<= most], of the values that come first, in order; ties by name. names: address of
+        IDs; 0: places. source.flags: FLOATS, SIGNED, DESCENDING, NULLABLE."""
+        warps = max(1, min(LEAST_WARPS, count // LEAST_SHARE)) // 8 * 8 or 8
+        found = self.scratch("least", 3 * warps * most * 8)
+        keys, called, places = (found.address + 8 * number * warps * most for number in range(3))
+        self._kernels["least_kernel"](
+            self.stream, warps // 8, source.values, source.value_bytes, names, source.id_bytes, source.missing,
+            source.flags, count, most, keys, called, places,
+        )  # fmt: skip
+        rows = self.gpu.fetch(found.address, 3 * warps * most, np.uint64, self.stream).reshape(3, -1)
+        rows = rows[:, rows[2] != NO_PLACE]
+        if rows.shape[1] > most:
+            rows = rows[:, rows[0] <= np.partition(rows[0], most - 1)[most - 1]]
+        order = np.lexsort((rows[1], rows[0]))[:most]
+        return rows[1][order], rows[2][order]
+
+    def count_unlike(self, values: Array, count: int, missing: Any) -> int:
+        """How many of the first `count` values are not `missing`."""
+        counter = self.scratch("counter", 8)
+        self.gpu.fill(counter, 0, self.stream)
+        word = int(np.array([missing], values.dtype).view(f"u{values.dtype.itemsize}")[0])
+        given = (values.address, values.dtype.itemsize, count, word, counter.address)
+        self._launch("count_unlike_kernel", count, self.stream, *given)
+        return int(self.gpu.read(counter.address, np.zeros(1, np.uint64), self.stream)[0])
+
+    def group_sizes(self, labels: Source, count: int) -> Array:
+        """How many of the values are each number below `count`: words of the labels' width; kept until the next."""
+        sizes = self.scratch("sizes", count * labels.value_bytes)
+        self.gpu.fill(sizes, 0, self.stream)
+        given = (labels.values, labels.value_bytes, count, sizes.address)
+        self._launch("count_groups_kernel", count, self.stream, *given)
+        return sizes

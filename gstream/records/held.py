@@ -1,0 +1,44 @@
+"""A vector in the memory of a device, which stands for an array of the host's until somebody reads it there."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+
+class Held(ABC):
+    """One value a vertex, say, where it was made. dtype and size: as of an array; nbytes: what a copy takes."""
+
+    def __init__(self, size: int, dtype: Any) -> None:
+        self.size, self.dtype = size, np.dtype(dtype)
+
+    def __len__(self) -> int:
+        return self.size
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @abstractmethod
+    def count_unlike(self, none: Any) -> int:
+        """How many values are not `none`."""
+
+    @abstractmethod
+    def take(self, places: np.ndarray) -> np.ndarray:
+        """The values at some places (integers[n])."""
+
+    @abstractmethod
+    def host(self) -> np.ndarray:
+        """The values in host memory: brought there once, and not to be written to while the device has them."""
+
+
+def on_host(values: np.ndarray | Held) -> np.ndarray:
+    """An array, or what a device holds of one, in host memory."""
+    return values.host() if isinstance(values, Held) else values
+
+
+def is_array(value: Any) -> bool:
+    """Whether an argument of a kernel is an array of the host's or of a device's; else it is a number."""
+    return isinstance(value, np.ndarray | Held)

@@ -1,0 +1,178 @@
+"""Answers that stay on a GPU, over the stand-in for the driver: tables, best rows and counts as the host makes them."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+
+import numpy as np
+import pytest
+import standin
+from compilers import needs_gxx
+
+import gstream
+from gstream.devices.gpu import row_kernels
+from gstream.devices.gpu.kept_values import GpuValues
+from pagestore.memory import convert_arrays
+
+pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
+V, E = 1500, 6000
+CALLS = {
+    "bfs": lambda graph, **given: graph.bfs(3, **given),
+    "distances": lambda graph, **given: graph.bfs(3, predecessors=False, **given),
+    "khop": lambda graph, **given: graph.khop(3, **given),
+    "wcc": lambda graph, **given: graph.wcc(**given),
+    "pagerank": lambda graph, **given: graph.pagerank(iterations=3, **given),
+}
+
+
+def make(folder, order):
+    """ "listed": in degree order, vertices with IDs of their own."""
+    rng = np.random.default_rng(5)
+    edges = (V * rng.random((2, E)) ** 2).astype(np.uint64)
+    where = folder / f"{order}.gs"
+    vertices = None if order == "listed" else V
+    convert_arrays(
+        where,
+        *edges,
+        vertices=vertices,
+        directed=False,
+        page_bytes=4096,
+        order="degree" if order == "listed" else order,
+    )
+    return where
+
+
+@pytest.fixture(scope="module", params=["natural", "degree", "listed"])
+def path(request, tmp_path_factory):
+    return make(tmp_path_factory.mktemp("stores"), request.param)
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    """Small arrays are kept, too, and tables are made by pieces of 64 rows."""
+    monkeypatch.setattr("gstream.paging.kept_memory.LEAST_BYTES", 1)
+    monkeypatch.setattr(row_kernels, "PIECE_BYTES", 64)
+    monkeypatch.setattr(row_kernels, "LEAST_SHARE", 40)
+
+
+def held(result):
+    return [column.held for column in result._columns]
+
+
+def here(result):
+    return all(isinstance(one, GpuValues) and one.memory is not None for one in held(result))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_tables_are_those_of_the_host(path, kept, name):
+    with gstream.open(path) as graph:
+        expected = CALLS[name](graph, devices="host")
+        found = CALLS[name](graph, devices="cuda")
+        assert here(found)
+        for count in (1, 20, 64):
+            mine, other = found.top(count), expected.top(count)
+            assert mine == other if name != "pagerank" else [r["vertex"] for r in mine] == [r["vertex"] for r in other]
+        if name != "pagerank":  # sums in another order differ in the last bits
+            assert found.to_numpy().tobytes() == expected.to_numpy().tobytes()
+            assert found.to_arrow().equals(expected.to_arrow())
+            found.to_arrow().validate(full=True)
+        assert here(found) and all(one._host is None for one in held(found)), "a column was brought to the host"
+        table = found.to_numpy()
+        for one in found._columns:
+            assert found[one.name].tobytes() == table[one.name].tobytes()
+        assert found.summary.get("reached") == expected.summary.get("reached")
+        assert found.summary.get("components") == expected.summary.get("components")
+
+
+def test_results_stay_readable_when_the_graph_is_closed(path, kept):
+    with gstream.open(path, devices="cuda") as graph:
+        found, expected = graph.bfs(3), graph.bfs(3).to_numpy().tobytes()
+        copied = pickle.loads(pickle.dumps(found._columns))
+    assert not here(found)
+    assert found.to_numpy().tobytes() == expected
+    assert [column.values.tobytes() for column in copied] == [column.values.tobytes() for column in found._columns]
+
+
+def test_other_options_and_release_leave_results_readable(path, kept):
+    with gstream.open(path, devices="cuda") as graph:
+        found, expected = graph.bfs(3), graph.bfs(3).to_numpy().tobytes()
+        graph.release()
+        assert not here(found) and not standin.LIVE, "memory was not given back"
+        other = graph.bfs(3)
+        graph.bfs(3, threads=2)
+        assert found.to_numpy().tobytes() == other.to_numpy().tobytes() == expected
+
+
+def test_a_later_call_that_needs_the_room_has_it(path, kept, monkeypatch):
+    with gstream.open(path, devices="cuda") as graph:
+        held_results = [graph.bfs(source) for source in range(4)]
+        expected = [graph.bfs(source).to_numpy().tobytes() for source in range(4)]
+        allocate, refused = graph.engine().devices[0].gpu.cuda.mem_alloc, []
+
+        def no_room(size):
+            if any(here(one) for one in held_results):
+                refused.append(size)
+                raise standin.MemoryError("no room")
+            return allocate(size)
+
+        monkeypatch.setattr(graph.engine().devices[0].gpu.cuda, "mem_alloc", no_room)
+        graph.pagerank(iterations=2)
+        assert refused and not any(map(here, held_results))
+        assert [one.to_numpy().tobytes() for one in held_results] == expected
+
+
+def test_a_hundred_searches_take_no_memory_after_the_first(path, kept, monkeypatch):
+    with gstream.open(path, devices="cuda") as graph:
+        graph.bfs(0, predecessors=False)
+        gpu = graph.engine().devices[0].gpu
+        taken = []
+        allocate = gpu.cuda.mem_alloc
+        monkeypatch.setattr(gpu.cuda, "mem_alloc", lambda size: taken.append(size) or allocate(size))
+        graph.bfs(1, predecessors=False)
+        taken.clear()
+        for source in range(100):
+            graph.bfs(source, predecessors=False)
+        assert not taken
+
+
+def test_memory_of_an_answer_that_is_dropped_is_used_again_and_of_others_never(path, kept):
+    with gstream.open(path, devices="cuda") as graph:
+        first = graph.bfs(0, predecessors=False)
+        address, bytes_then = held(first)[0].memory.address, first.to_numpy().tobytes()
+        for source in range(3):
+            assert held(graph.bfs(source, predecessors=False))[0].memory.address != address
+        assert first.to_numpy().tobytes() == bytes_then
+        del first
+        gc.collect()
+        answers = [graph.bfs(source, predecessors=False) for source in range(4)]
+        assert address in [held(one)[0].memory.address for one in answers]
+
+
+@pytest.mark.parametrize("dtype", ["<u4", "<i4", "<u8", "<i8", "<f4", "<f8"])
+@pytest.mark.parametrize("largest", [False, True])
+def test_the_best_values_of_every_type(dtype, largest):
+    from gstream.devices.gpu.driver import Gpu
+    from gstream.devices.gpu.kept_values import KeptValues
+    from gstream.results.held_rows import _order_of
+    from gstream.results.result import _least, _sort_keys
+
+    rng, kind = np.random.default_rng(3), np.dtype(dtype)
+    values = rng.integers(-40 if kind.kind != "u" else 0, 40, 700).astype(kind)
+    if kind.kind == "f":
+        values[:6] = np.nan, -np.inf, np.inf, -0.0, 0.0, 1e-40
+    names = rng.permutation(700).astype(np.uint32)
+    by_name = np.empty_like(values)
+    by_name[names] = values
+    expected = _least(_sort_keys(by_name, largest), 30)
+    kept = KeptValues(Gpu(0))
+    with kept.gpu:
+        arrays = [kept.gpu.upload(each) for each in (values, names)]
+        flags = _order_of(kind) | (row_kernels.DESCENDING if largest else 0)
+        source = row_kernels.Source(arrays[0].address, kind.itemsize, flags=flags)
+        found, places = kept.rows.least(source, arrays[1].address, 700, 30)
+        for array in arrays:
+            array.free()
+        kept.rows.free_scratch()
+    kept.close()
+    assert found.tolist() == expected.tolist() and (names[places.astype(np.int64)] == found).all()
