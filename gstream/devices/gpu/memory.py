@@ -11,7 +11,7 @@ import numpy as np
 
 from gstream.cudacode.records import bits_of
 from gstream.devices.gpu.arrays import Array
-from gstream.devices.gpu.driver import Gpu
+from gstream.devices.gpu.driver import DeviceError, Gpu
 from gstream.devices.gpu.kept_values import GpuValues
 from gstream.records.held import Held, is_array, on_host
 
@@ -72,7 +72,10 @@ class Memory:
         self.arrays = []
 
     def let_go(self) -> None:
-        """`free` where it breaks off: an error of CUDA that shows here follows the one that is on its way."""
+        """`free` when what is queued is over: also where it breaks off, as an error of CUDA that shows here follows the
+        one that is on its way."""
+        with suppress(self.gpu.cuda.Error, DeviceError):
+            self.gpu.synchronize()
         with suppress(self.gpu.cuda.Error):
             self.free()
 
