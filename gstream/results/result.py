@@ -268,7 +268,12 @@ class Result(Rows):
 
     def _on_device(self, call: Callable[[HeldRows], T]) -> T | None:
         """call(what makes rows where a device holds the columns); None where it does not, or has no room for more."""
-        if not self._whole or self._span is not None or not self._columns or any(column.held is None for column in self._columns):
+        if (
+            not self._whole
+            or self._span is not None
+            or not self._columns
+            or any(column.held is None for column in self._columns)
+        ):
             return None
         from gstream.results.held_rows import held_rows
 

@@ -85,7 +85,10 @@ def _on_gpu(session: Session, distance: Any, predecessor: Any, is_source: np.nda
 
     predecessor is then written, and the bits are not brought back.
     """
-    arrays, natural = (distance, predecessor, is_source, open_bits), session.there("natural_ids", natural_names(session))
+    arrays, natural = (
+        (distance, predecessor, is_source, open_bits),
+        session.there("natural_ids", natural_names(session)),
+    )
     shares = Shares(session, distance, natural)
     given = (*arrays, natural, *shares.arrays)
     device, tables, room = session.engine.devices[0], session.engine.graph.tables, session.engine.device_memory
