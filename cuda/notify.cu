@@ -32,9 +32,9 @@ notify_kernel(const Word* __restrict__ words, const Weight* __restrict__ weights
         return tell(page, list, lane_of(), 32, told_bits);
     };
     const auto small = [&](Part part, const Page& page, const Weight*) {
-        const u32 rank = lane_of() & (part.group - 1);
-        return for_lists<BLOCK_WARPS>(page, part, wanted,
-                                      [&](List list) { return tell(page.words, list, rank, part.group, told_bits); });
+        return for_lists<BLOCK_WARPS, true>(page, part, wanted, [&](List list, u32 rank, u32 size) {
+            return tell(page.words, list, rank, size, told_bits);
+        });
     };
     const auto columns = [&](Part part, const Page& page, const Weight*) {
         return for_columns(page, part, wanted,

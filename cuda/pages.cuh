@@ -8,8 +8,8 @@
 // neighbours, ... side by side. Example, stride 32: lists of 3, 3 and 2 in lanes 0, 1 and 2 take three reads of a line.
 //
 // Micro level: a *team* of `group` lanes (1, 2, 4, ... 32) shares one record. 1 is the thesis's vertex-centric
-// technique, 32 the edge-centric one; the directory says per page what wastes the fewest lanes, and is followed unless a
-// lane would read 8 neighbours or more (gstream/paging/gpu_parts.py); --micro forces one.
+// technique, 32 the edge-centric one; what is fastest for a page was measured (gstream/devices/gpu/lane_probe.py); --micro
+// forces one.
 #ifndef GSTREAM_PAGES
 #define GSTREAM_PAGES
 #include "combine.cuh"
@@ -17,6 +17,7 @@
 // A piece of work for one warp: slots [first, end) of a small page, `group` lanes a record, 1 to 32, or of a column page
 // (COLUMNS + its stride); words [first, end) of a large page (STRETCH).
 // DENSE is added where the vertices of the page's slots follow each other: then the frontier is asked before a slot is.
+// Bits 10 to 12 of the group: 0, or 1 + log2 of the lanes a record that a push has instead.
 // Bits 16 to 23 of the group: how many parts share these slots' lists, where these are long; bits 24 to 31: which share
 // this part has.
 struct __align__(16) Part {
@@ -25,6 +26,7 @@ struct __align__(16) Part {
 constexpr u32 STRETCH = 0;
 constexpr u32 COLUMNS = 256;  // a bit that no other group has, and no stride
 constexpr u32 DENSE = 512;
+constexpr u32 PUSH_SHIFT = 10, PUSH_LANES = 7;
 
 // One of the pages of a launch that lie scattered, in row `row`: parts of the launch up to number `end`, from that of the
 // entry before on; number n is part n + shift, modulo 2^64.
@@ -98,17 +100,21 @@ __device__ __forceinline__ bool find_slot(const Page& page, u32 index, Wanted wa
     return page.dense != NO_VERTEX || wanted(slot.vertex);
 }
 
-// visit(list) for the records of a part whose vertex is `wanted`, by a warp: lanes of one team get the same list, teams
-// without one an empty list, so that `visit` may shuffle. Returns the sum of what this lane's visits return.
+// visit(list, rank, size) for the records of a part whose vertex is `wanted`, by a warp: the `size` lanes of one team get
+// the same list, teams without one an empty list, so that `visit` may shuffle; rank: the lane's in its team. Returns the
+// sum of what this lane's visits return.
 //
 // Lane i of the warp reads slot i of 32 (8 bytes each, coalesced) and the size word of its record; wanted ones are packed
 // into shared memory; then teams take them in turn. Example: group 8, 5 of 32 wanted: teams 0 to 3 take lists 0 to 3,
 // then team 0 takes list 4, and teams 1 to 3 an empty one.
-template <u32 WARPS, class Wanted, class Visit>
+//
+// WIDEN: where fewer lists are wanted than there are teams, lanes of idle teams help (SIMD paper 5.4: online feedback).
+// Example: group 2, 3 of 32 wanted: four teams of 8. Not for sums, whose bits would depend on the frontier.
+template <u32 WARPS, bool WIDEN = false, class Wanted, class Visit>
 __device__ __forceinline__ u32 for_lists(const Page& page, Part part, Wanted wanted, Visit visit) {
     __shared__ List packed[WARPS][32];
     List* const lists = packed[warp_of()];
-    const u32 shift = __ffs(part.group) - 1, teams = 32 >> shift, team = lane_of() >> shift;  // no division: a call
+    const u32 least = __ffs(part.group) - 1;  // no division: a call
     u32 sum = 0;
     for (u32 base = part.first; base < part.end; base += 32) {
         const u32 index = base + lane_of();
@@ -123,9 +129,11 @@ __device__ __forceinline__ u32 for_lists(const Page& page, Part part, Wanted wan
         if (take) lists[__popc(votes & lanes_below())] = list;
         __syncwarp();
         const u32 count = __popc(votes);
-        for (u32 turn = 0; turn < count; turn += teams) {
+        const u32 shift = WIDEN && count != 0 ? max2(least, u32(__clz(int(count - 1))) - 27) : least;
+        const u32 team = lane_of() >> shift, rank = lane_of() & ((1 << shift) - 1);
+        for (u32 turn = 0; turn < count; turn += 32 >> shift) {
             const u32 mine = turn + team;
-            sum += visit(mine < count ? lists[mine] : List{0, 0, 0});
+            sum += visit(mine < count ? lists[mine] : List{0, 0, 0}, rank, u32(1) << shift);
         }
         __syncwarp();  // all have read before the next slots overwrite
     }
@@ -245,8 +253,8 @@ __device__ __forceinline__ void for_claims(const Pool& pool, const Part* parts, 
 // in the pool, from `first` on or as entries say, a warp a part. wide: of lists that several warps share, where their
 // vertex is `wanted`.
 // index: the part's. Returns the sum of what they return to this lane. WARPS: of a block. WHOLE: lists that parts share
-// of a page that is not DENSE are left to the first of these, as if it had them alone.
-template <u32 WARPS, bool WHOLE = false, class Wanted, class Wide, class Small, class Columns>
+// of a page that is not DENSE are left to the first of these, as if it had them alone. PUSH: a push's lanes a record.
+template <u32 WARPS, bool WHOLE = false, bool PUSH = false, class Wanted, class Wide, class Small, class Columns>
 __device__ __forceinline__ u32 for_parts(const Pool& pool, const Part* __restrict__ parts, u64 first, u64 count,
                                          Claims* claims, Wanted wanted, Wide wide, Small small, Columns columns) {
     u32 sum = 0;  // of one lane and one launch
@@ -262,6 +270,7 @@ __device__ __forceinline__ u32 for_parts(const Pool& pool, const Part* __restric
             if (mine != 0) return;
             shares = 0;
         }
+        const u32 pushed = PUSH ? part.group >> PUSH_SHIFT & PUSH_LANES : 0;
         part.group &= DENSE - 1;
         if (pool.cut != 0) {
             const u32 share = claimed.number & ((1 << pool.cut) - 1);
@@ -283,6 +292,7 @@ __device__ __forceinline__ u32 for_parts(const Pool& pool, const Part* __restric
                 if (find_slot(page, index, wanted, slot))
                     sum += wide(share_of(list_of(words, slot), mine, shares), words, beside, claimed.index);
         } else {
+            if (pushed != 0) part.group = 1 << (pushed - 1);
             if (pool.far) part.group = 32;
             sum += small(part, page, beside);
         }

@@ -30,9 +30,8 @@ __device__ __forceinline__ u32 pull_parts(const Pool& pool, const Part* parts, u
         });
     };
     const auto small = [&](Part part, const Page& page, const Weight* beside) {
-        const u32 rank = lane_of() & (part.group - 1);
-        return for_lists<WARPS>(page, part, wanted, [&](List list) {
-            const Got sum = sum_of(sources, page.words, beside, list, rank, part.group, ctx);
+        return for_lists<WARPS>(page, part, wanted, [&](List list, u32 rank, u32 size) {
+            const Got sum = sum_of(sources, page.words, beside, list, rank, size, ctx);
             if (rank != 0 || list.first == list.stop) return u32(0);
             *place_of_sum(dst, slices, slice_count, list.vertex - dst_first) = sum;
             return list.stop - list.first;

@@ -98,10 +98,9 @@ __device__ __forceinline__ u32 pull_parts(const Pool& pool, const Part* parts, u
         });
     };
     const auto small = [&](Part part, const Page& page, const Weight* beside) {
-        const u32 rank = lane_of() & (part.group - 1);
-        return for_lists<BLOCK_WARPS>(page, part, wanted, [&](List list) {
+        return for_lists<BLOCK_WARPS>(page, part, wanted, [&](List list, u32 rank, u32 size) {
             const Got old = old_of(list);
-            const Best found = best_of(pull.sources, page.words, beside, list, old, part.group, ctx);
+            const Best found = best_of(pull.sources, page.words, beside, list, old, size, ctx);
             return rank == 0 ? keep(list, old, found) : found.edges;
         });
     };

@@ -59,15 +59,15 @@ __device__ __forceinline__ u32 push_parts(const Pool& pool, const Part* parts, u
         return push.spread(page, beside, list, lane_of(), 32, ctx);
     };
     const auto small = [&](Part part, const Page& page, const Weight* beside) {
-        const u32 rank = lane_of() & (part.group - 1);
-        return for_lists<BLOCK_WARPS>(page, part, sends,
-                         [&](List list) { return push.spread(page.words, beside, list, rank, part.group, ctx); });
+        return for_lists<BLOCK_WARPS, true>(page, part, sends, [&](List list, u32 rank, u32 size) {
+            return push.spread(page.words, beside, list, rank, size, ctx);
+        });
     };
     const auto columns = [&](Part part, const Page& page, const Weight* beside) {
         return for_columns(page, part, sends, [&](List list, u32 stride) {
             return push.spread(page.words, beside, list, 0, stride, ctx);
         });
     };
-    return for_parts<BLOCK_WARPS>(pool, parts, first, count, claims, sends, wide, small, columns);
+    return for_parts<BLOCK_WARPS, false, true>(pool, parts, first, count, claims, sends, wide, small, columns);
 }
 #endif

@@ -179,9 +179,8 @@ __device__ __forceinline__ void for_records(const Pool& pool, const Part* parts,
         return take(words, weights, part.page, list, lane_of(), 32, 1, start, large);
     };
     const auto small = [&](Part part, const Page& page, const Weight* weights) {
-        const u32 rank = lane_of() & (part.group - 1);
-        return for_lists<BLOCK_WARPS>(page, part, open, [&](List list) {
-            return take(page.words, weights, part.page, list, rank, part.group, 1, list.first, false);
+        return for_lists<BLOCK_WARPS>(page, part, open, [&](List list, u32 rank, u32 size) {
+            return take(page.words, weights, part.page, list, rank, size, 1, list.first, false);
         });
     };
     const auto columns = [&](Part part, const Page& page, const Weight* weights) {

@@ -172,9 +172,9 @@ link_pages_kernel(const Word* __restrict__ words, const Weight* __restrict__ wei
         return link_all(page, list, lane_of(), 32);
     };
     const auto small = [&](Part part, const Page& page, const Weight*) {
-        const u32 rank = lane_of() & (part.group - 1);
-        return for_lists<BLOCK_WARPS>(page, part, wanted,
-                         [&](List list) { return link_all(page.words, list, rank, part.group); });
+        return for_lists<BLOCK_WARPS>(page, part, wanted, [&](List list, u32 rank, u32 size) {
+            return link_all(page.words, list, rank, size);
+        });
     };
     const auto columns = [&](Part part, const Page& page, const Weight*) {
         return for_columns(page, part, wanted,

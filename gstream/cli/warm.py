@@ -30,6 +30,7 @@ def warm(
     """Compile the kernels of convert, BFS, PageRank, SSSP and WCC, so that no first run waits for them.
 
     They are kept in the kernel cache, which `gstream doctor` shows. Other algorithms are compiled at their first run.
+    On a GPU, lanes of pages are measured as well.
     """
     if clear:
         files, size = removed()
@@ -87,12 +88,16 @@ def opened(edges: Path | int, store: Path, options: dict[str, Any]) -> Any:
 
 
 def _run(graph: Any, algorithm: str, devices: list[str]) -> None:
+    from gstream.planning.calibration import measure_lanes
     from pagestore.errors import GstreamError
 
     start = "v0" if graph.info["id_kind"] == "strings" else 0
     own = {"source": start} if algorithm in ("bfs", "sssp") else {}
     try:
-        graph.engine(devices=devices).measure()
+        engine = graph.engine(devices=devices)
+        engine.measure()
+        if devices != ["host"]:
+            measure_lanes(engine.devices[0].gpu)
         getattr(graph, algorithm)(**own, devices=devices).top(20)
     except GstreamError as error:
         if devices == ["host"]:

@@ -94,9 +94,13 @@ class Unit:
 
 
 @lru_cache(maxsize=UNITS)
-def unit_of(program: Any, shape: UnitShape, in_place: bool | None = None) -> Unit:
+def unit_of(
+    program: Any, shape: UnitShape, in_place: bool | None = None, files: tuple[str, ...] = ()
+) -> Unit:  # fmt: skip
     """The unit of a Program class. in_place: how it relaxes (gstream.language.relaxing); None: as a run without a
-    limit. Raises UsageError if it reads weights and the graph has none."""
+    limit. files: of cuda/, whose kernels it has; (): all that the program runs.
+
+    Raises UsageError if it reads weights and the graph has none."""
     weight = None if shape.weight_dtype is None else type_of_dtype(shape.weight_dtype)
     emitter = cuda_emitter_of(program, weight)
     if ("e", "weight") in emitter.reads() and weight is None:
@@ -106,7 +110,7 @@ def unit_of(program: Any, shape: UnitShape, in_place: bool | None = None) -> Uni
         )
     in_place = is_in_place(program, emitter) if in_place is None else in_place
     written = program_text(program, emitter, shape, in_place)
-    text = flattened(program.__name__, kernel_files(program, emitter, in_place), written)
+    text = flattened(program.__name__, files or kernel_files(program, emitter, in_place), written)
     context_bytes = 8 * (len(emitter.int_names) + len(emitter.float_names))
     return Unit(program.__name__, text, kernels_in(text), context_bytes)
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from gstream.paging.page_lanes import USUAL, PageLanes
 from gstream.paging.page_table import PageTable
 from pagestore.errors import ResourceError
 
@@ -46,9 +47,9 @@ class DevicePlan:
     reach: vertices of RA that one batch of a streamed RA may span.
     by_degree: the first vertices have the most edges. fewer: why it has fewer streams than the default.
     cache_pages: topology name -> slots of the page cache.
-    micro: lanes that share a record (RunOptions.micro). held: bytes by name of all that is planned for its memory;
-    spare_bytes: what is left of it. senders, receivers: vertices from these on have no out-edges, and no in-edges, as
-    far as is known.
+    micro: lanes that share a record (RunOptions.micro); lanes: those of a GPU, by classes of pages, for "hybrid". held:
+    bytes by name of all that is planned for its memory; spare_bytes: what is left of it. senders, receivers: vertices
+    from these on have no out-edges, and no in-edges, as far as is known.
     """
 
     resident: bool = True
@@ -68,6 +69,7 @@ class DevicePlan:
     cache_pages: dict[str, int] = field(default_factory=dict)
     policy: str | None = None
     micro: str = "hybrid"
+    lanes: PageLanes = USUAL
     held: dict[str, int] = field(default_factory=dict)
     spare_bytes: int = 0
 

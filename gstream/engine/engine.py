@@ -187,6 +187,7 @@ class Engine:
         )  # fmt: skip
         plan = what_is_there(plan, plan.tables, self.sources, exchange.devices)
         cores = None if plan.cores is None else self._costs.core_constants
+        plan = replace(plan, device_plans=tuple(map(self._costs.with_lanes, plan.device_plans)))
         return replace(self._readers.planned(plan, self.measure(), self.ranks is None), core_constants=cores)
 
     def measure(self) -> Constants:
@@ -286,7 +287,7 @@ class Engine:
                 for number, room in enumerate(self._device_memories())
             ]  # fmt: skip
             try:
-                return self._sweep(kernel, table, pages, plans)
+                return self._sweep(kernel, table, pages, list(map(self._costs.with_lanes, plans)))
             except DeviceMemoryError:
                 rows = max(plan.rows for plan in plans)
                 if rows == 1:

@@ -65,7 +65,7 @@ class RunOptions:
     dispatch: of cores beside GPUs. "auto" gives pages to whoever is free, and leaves the cores out where that is
         slower; "fixed" gives both calibrated shares of every superstep, so that sums repeat bit by bit
     micro: lanes of a GPU that share a vertex's list (thesis 4.1): one ("vertex"), a warp ("edge"), a number ("1", "2",
-        "4", "8", "16", "32"), or at least what each page's directory entry says; lists of column pages have one
+        "4", "8", "16", "32"), or "hybrid": what was measured to be best for each page; lists of column pages have one
     use_heads: hold the first neighbours of each vertex where programs with `done` gain by it
     zero_copy: where few lists of a page are wanted, GPUs read these in host memory instead of copying the page
     chunk_vertices: the most vertices of WA resident at once; None: as many as fit

@@ -12,38 +12,39 @@ from __future__ import annotations
 
 import numpy as np
 
+from gstream.paging.page_lanes import USUAL, WARP_LANES, PageLanes
 from pagestore.layout import GROUP_SIZES, ROW
 
 EDGES_A_PART = 2048  # a 16 MiB batch is 2,000 parts: larger ones leave warps idle at the end of a launch
 STRETCH_PARTS = 2  # the edges of a stretch of a hub's large pages, in parts: a sum of each stretch comes back
 PART_BYTES = 16
 LARGE_GROUP = 0
-EDGES_A_LANE = (
-    4  # to 8, of a list of mean length; with more, reads of lanes lie too far apart, whatever the directory says
-)
 SHARE_PARTS = 2  # mean edges of a list, in parts, from which the lists of a small page are shared
 SHARES_SHIFT, SHARE_SHIFT = 16, 24  # of a part's group: how many share its lists (0: unshared), and which share it has
 MOST_SHARES = 255
 COLUMNS = 256  # the group of parts of a column page is COLUMNS + its stride
 DENSE = 512  # is added where the vertices of a page's slots follow each other
-WARP_LANES = 32
+PUSH_SHIFT = 10  # of a part's group: 0, or 1 + log2 of the lanes that a push has instead
 # Lanes a record, by micro-level technique (thesis 4.1), or by number (SIMD paper's group size S).
 LANES = {"vertex": 1, "edge": 32, **{str(size): size for size in GROUP_SIZES}}
 
 
 def micro_groups(
-    micro: str, records: np.ndarray, edges: np.ndarray, group: np.ndarray, layout: np.ndarray, span: np.ndarray
-) -> np.ndarray:
-    """uint32[n]: lanes a record of each page: the same for all pages of rows, or what the directory says, but more
-    where a lane would have twice EDGES_A_LANE edges or more; column pages have their own.
+    micro: str, records: np.ndarray, edges: np.ndarray, group: np.ndarray, layout: np.ndarray, span: np.ndarray,
+    lanes: PageLanes = USUAL,
+) -> np.ndarray:  # fmt: skip
+    """uint32[n]: lanes a record of each page: the same for all pages of rows, or by `lanes`; column pages have their
+    own.
 
     span: vertices from the first to the last of each page; as many as records: the page is DENSE.
     """
     if micro != "hybrid":
         groups = np.full(len(group), LANES[micro], np.uint32)
     else:
-        lanes = np.maximum(edges // np.maximum(records, 1) // EDGES_A_LANE, 1)
-        groups = np.maximum(group, np.minimum(1 << np.log2(lanes).astype(np.uint32), WARP_LANES)).astype(np.uint32)
+        mean = edges // np.maximum(records, 1)
+        groups, pushed = lanes.of("pull", group, mean), lanes.of("push", group, mean)
+        own = np.where(pushed == groups, 0, 1 + np.log2(pushed)).astype(np.uint32)
+        groups |= own << np.uint32(PUSH_SHIFT)
     groups = np.where(layout == ROW, groups, COLUMNS + layout.astype(np.uint32)).astype(np.uint32)
     return groups + np.where(span == records, np.uint32(DENSE), np.uint32(0))
 

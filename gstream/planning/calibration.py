@@ -16,6 +16,8 @@ A GPU's, a file for each name of a GPU (gstream.devices.gpu.probe measures them 
     merge        copies between two GPUs, of which a merge is made; measured when a run first has several
     pull_edges   random reads of 4 bytes with a sum; push_edges: random atomic additions of 4 bytes
     memory       copies within the GPU's memory
+    lanes        a record, by classes of pages (gstream.paging.page_lanes); measured by `gstream warm`, and after the
+                 first runs that take LANES_AFTER_S
 
 Runs teach the kernels' rates, `merge` and `load` (gstream.planning.cost_model): what is kept is an average of
 logarithms in which the last run counts WEIGHT, the one before WEIGHT x (1 - WEIGHT) and so on. It follows a machine
@@ -45,6 +47,7 @@ from gstream.hostcode.casts import u64
 from gstream.hostcode.generate import cache_folder
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import kernel
+from gstream.paging.page_lanes import PageLanes
 from gstream.paging.page_source import page_rows
 from gstream.paging.page_table import PageTable
 from gstream.paging.readers import Read, Readers
@@ -61,6 +64,8 @@ APART_SHARE = 4  # of a count's pages are read in no order
 LESS_THAN_BEST = 0.95  # of the best rate does: fewer reads at a time take less memory
 WEIGHT = 0.25  # of the last run
 CALLS_A_BATCH = 3  # copy of the pages, copy of the work list, launch: an event goes with each but one
+LANES = " lanes "  # is in the names of their constants
+LANES_AFTER_S = 60.0  # of supersteps, from which on measuring takes few percent: a second, or three that compile
 LINK, LISTS, KERNELS = ("c1", "c2", "call_s"), ("list_s",), ("pull_edges", "push_edges", "memory")  # of a GPU's probes
 
 
@@ -119,8 +124,23 @@ def gpu_constants(gpus: Sequence[Any], folder: Path | None = None) -> GpuConstan
             found["merge"] = _merge_rate(gpus, (known | found).get("c1", GpuConstants.c1))
     if found:
         _write(path, known | found)
-    names = {entry.name for entry in fields(GpuConstants)} - {"disk"}
-    return GpuConstants(**{name: value for name, value in (known | found).items() if name in names})
+    names = {entry.name for entry in fields(GpuConstants)} - {"disk", "lanes"}
+    rates = {name: value for name, value in (known | found).items() if name in names}
+    return GpuConstants(**rates, lanes=PageLanes.measured(known))
+
+
+def measure_lanes(gpu: Any, folder: Path | None = None) -> None:
+    """Measure the lanes of classes of pages on a GPU, and keep them in its file; not again where they are known.
+
+    What can't be measured, for lack of memory or of nvcc, is left to the next process.
+    """
+    from gstream.devices.gpu.lane_probe import lane_constants
+
+    path = _file(gpu.name, folder)
+    if not any(LANES in name for name in _read(path)):
+        with suppress(GstreamError, OSError):
+            found = lane_constants(gpu)
+            _write(path, _read(path) | found)
 
 
 def _link(gpu: Any) -> dict[str, float]:

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gstream.paging.page_lanes import USUAL, PageLanes
+
 
 @dataclass(frozen=True)
 class Constants:
@@ -63,6 +65,7 @@ class GpuConstants(Constants):
     """Constants of GPUs that are alike: c1, c2 of each one's link, edges/s of each, merge between two of them.
 
     The defaults are an H200 on PCIe 5 and NVLink. memory: bytes/s of reads of its own memory, half of what it does.
+    lanes: a record, by classes of pages.
     """
 
     c1: float = 55e9
@@ -73,6 +76,7 @@ class GpuConstants(Constants):
     pull_edges: float = 60e9
     merge: float = 374e9
     memory: float = 2e12
+    lanes: PageLanes = USUAL
 
     @property
     def scan(self) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 
 from gstream.devices.base import Device
 from gstream.devices.host.threads import Workers
+from gstream.devices.job import DevicePlan
 from gstream.paging.page_table import PageTable
 from gstream.paging.source_pool import Sources
 from gstream.planning import calibration
@@ -73,6 +74,7 @@ class CostModel:
         self._taught: list[tuple[str, float]] = []
         self._looked = False
         self._agreed = False
+        self._worked = 0.0  # seconds of supersteps
 
     @property
     def constants(self) -> Constants:
@@ -118,6 +120,7 @@ class CostModel:
         """
         stats.predicted_seconds = predicted_seconds(stats, plan, supersteps)
         stats.link_rate = plan.constants.c2 * plan.devices if self.gpus else 0.0
+        self._worked += stats.loop_seconds
         for name, rate in () if self._agreed else lessons(stats, plan, bool(self.gpus)):
             known = getattr(self.constants, name)
             default = known == getattr(type(self.constants), name)
@@ -125,10 +128,21 @@ class CostModel:
             self._taught.append((name, rate))
 
     def close(self) -> None:
-        """Keep what was learnt."""
+        """Keep what was learnt, and measure lanes for later runs where runs take long."""
         if self._taught:
             calibration.learn(self._who, self._taught, self._folder)
-        self._taught = []
+        if self._worked >= calibration.LANES_AFTER_S:
+            self.measure_lanes()
+        self._taught, self._worked = [], 0.0
+
+    def measure_lanes(self) -> None:
+        """Measure what is not known yet of GPUs; plans of other engines go by it."""
+        if self.gpus:
+            calibration.measure_lanes(self.gpus[0], self._folder)
+
+    def with_lanes(self, plan: DevicePlan) -> DevicePlan:
+        """A device's plan with the lanes that are fastest on these GPUs."""
+        return replace(plan, lanes=self.constants.lanes) if isinstance(self.constants, GpuConstants) else plan
 
 
 def predicted_seconds(stats: RunStats, plan: Plan, supersteps: int) -> float:

@@ -42,15 +42,15 @@ class GpuTable:
     uint64[pages].
     """
 
-    def __init__(self, memory: Memory, table: PageTable, micro: str) -> None:
+    def __init__(self, memory: Memory, table: PageTable, plan: DevicePlan) -> None:
         """memory: what its arrays are given back with."""
         self.gpu, self.table = memory.gpu, table
         large = table.all_pages() >= table.small_pages
         parts = make_parts(
             table.all_pages(), large, table.records, table.edges,
             micro_groups(
-                micro, table.records, table.edges, table.group, table.page_layout,
-                table.last_vertex - table.first_vertex + np.uint64(1),
+                plan.micro, table.records, table.edges, table.group, table.page_layout,
+                table.last_vertex - table.first_vertex + np.uint64(1), plan.lanes,
             ),
             table.layout.header_words,
         )  # fmt: skip
@@ -177,7 +177,7 @@ class PagePool(Memory):
             for number, lane in enumerate(self.all_lanes):
                 lane.claims = claims.at(2 * number)
             self.held_claims = claims.at(2 * (plan.streams + 1))
-            self.tables = {name: GpuTable(self, known, plan.micro) for name, known in tables.items()}
+            self.tables = {name: GpuTable(self, known, plan) for name, known in tables.items()}
         except BaseException:
             self.let_go()
             raise
@@ -214,7 +214,7 @@ class PagePool(Memory):
 def _key(plan: DevicePlan, weights: bool) -> tuple[object, ...]:
     """What two jobs must agree in to share a pool."""
     slots = {name: count for name, count in plan.cache_pages.items() if count}
-    return (plan.streams, plan.batch_pages, slots, plan.policy, plan.micro, weights)
+    return (plan.streams, plan.batch_pages, slots, plan.policy, plan.micro, plan.lanes, weights)
 
 
 def follows(numbers: np.ndarray, rows: np.ndarray) -> bool:

@@ -81,9 +81,9 @@ def probe(gpu: Gpu) -> Probe:
 
         return Probe(
             pin_rate=PIN_BYTES / max(pin_seconds, 1e-9),
-            to_device=PIN_BYTES / _least_seconds(gpu, copy_in),
-            from_device=PIN_BYTES / _least_seconds(gpu, copy_out),
-            call_s=_least_seconds(gpu, call) / CALLS,
+            to_device=PIN_BYTES / least_seconds(gpu, copy_in),
+            from_device=PIN_BYTES / least_seconds(gpu, copy_out),
+            call_s=least_seconds(gpu, call) / CALLS,
         )
 
 
@@ -103,7 +103,7 @@ def peer_rate(gpu: Gpu, other: Gpu) -> float | None:
             ours.callback(here.free)
             stream = gpu.stream()
             ours.callback(gpu.synchronize)
-            return WHOLE_BYTES / _least_seconds(gpu, lambda: gpu.copy(here.address, there.address, WHOLE_BYTES, stream))
+            return WHOLE_BYTES / least_seconds(gpu, lambda: gpu.copy(here.address, there.address, WHOLE_BYTES, stream))
 
 
 def list_seconds(gpu: Gpu) -> float | None:
@@ -127,7 +127,7 @@ def list_seconds(gpu: Gpu) -> float | None:
         def read_all() -> None:
             read(stream, blocks, host.ctypes.data, len(host), LISTS, total.address)
 
-        return _least_seconds(gpu, read_all) / LISTS
+        return least_seconds(gpu, read_all) / LISTS
 
 
 def kernel_rates(gpu: Gpu) -> dict[str, float]:
@@ -146,14 +146,14 @@ def kernel_rates(gpu: Gpu) -> dict[str, float]:
         stream, blocks = gpu.stream(), 8 * gpu.processors
         held.callback(gpu.synchronize)
         given = (stream, blocks, targets.address, EDGES, values.address)
-        pull = EDGES / _least_seconds(gpu, lambda: kernels["gather_edges_kernel"](*given, total.address))
-        push = EDGES / _least_seconds(gpu, lambda: kernels["scatter_edges_kernel"](*given))
+        pull = EDGES / least_seconds(gpu, lambda: kernels["gather_edges_kernel"](*given, total.address))
+        push = EDGES / least_seconds(gpu, lambda: kernels["scatter_edges_kernel"](*given))
     with gpu, ExitStack() as held:
         here, there = gpu.empty(LARGE_BYTES, np.uint8), gpu.empty(LARGE_BYTES, np.uint8)
         held.callback(here.free)
         held.callback(there.free)
         held.callback(gpu.synchronize)
-        seconds = _least_seconds(gpu, lambda: gpu.copy(here.address, there.address, LARGE_BYTES, stream))
+        seconds = least_seconds(gpu, lambda: gpu.copy(here.address, there.address, LARGE_BYTES, stream))
     return {"pull_edges": pull, "push_edges": push, "memory": LARGE_BYTES / seconds}
 
 
@@ -162,12 +162,12 @@ def _kernels(gpu: Gpu) -> dict[str, Any]:
     return gpu.load(unit_of_page_kernels("probe", ("probe.cu",), shape))
 
 
-def _least_seconds(gpu: Gpu, call: Callable[[], None]) -> float:
-    """Seconds of the fastest of up to ROUNDS calls, all that they queued done; one goes ahead to warm up."""
+def least_seconds(gpu: Gpu, call: Callable[[], None], rounds: int | None = None) -> float:
+    """Seconds of the fastest of up to `rounds` calls (default: ROUNDS), all that they queued done; one warms up."""
     call()
     gpu.synchronize()
     least, until = float("inf"), time.perf_counter() + PART_SECONDS
-    for _ in range(ROUNDS):
+    for _ in range(rounds or ROUNDS):
         began = time.perf_counter()
         call()
         gpu.synchronize()
