@@ -11,6 +11,7 @@ from gstream.hostcode.parts import EDGES_A_PART
 from gstream.options.run_options import times_longer
 from gstream.paging.gpu_parts import count_parts
 from gstream.paging.ownership import stretch_pages
+from pagestore.coding.places import Places
 from pagestore.concurrency import cached_property
 from pagestore.layout import PageLayout
 
@@ -26,8 +27,9 @@ class PageTable:
 
     first_vertex, last_vertex, edges: uint64[pages]. records: uint32[pages], lists in a page; group: uint8[pages], lanes
     of a GPU that best share one (pagestore/simd.py); page_layout: uint8[pages], 0 for rows, else the width of a column
-    page's groups. stretch: pages in one unit of ownership. weight_page_bytes is 0
-    for unweighted topologies. reach: the most vertices that lie between the first and last vertex of any page.
+    page's groups. stretch: pages in one unit of ownership. weight_page_bytes is 0 for unweighted topologies. places:
+    where coded pages lie in the store; None: pages are stored as they are. reach: the most vertices that lie between
+    the first and last vertex of any page.
     """
 
     name: str
@@ -43,6 +45,7 @@ class PageTable:
     weight_dtype: np.dtype | None
     weight_page_bytes: int
     stretch: int
+    places: Places | None = None
 
     @cached_property
     def pages(self) -> int:
@@ -147,4 +150,5 @@ def page_table(  # type: ignore[no-untyped-def]  # a pagestore Topology
         weight_dtype=None if topology.weight_dtype is None else np.dtype(topology.weight_dtype),
         weight_page_bytes=topology.weight_page_bytes or 0,
         stretch=stretch_pages(len(directory), devices * ranks, topology.layout.stretch_pages * times_longer(devices)),
+        places=topology.places,
     )

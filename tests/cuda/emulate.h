@@ -200,6 +200,11 @@ template <class T> inline T __shfl_xor_sync(unsigned mask, T x, unsigned other) 
     return emulated::unpacked<T>(emulated::meet(mask, emulated::packed(x)).handed[lane ^ other]);
 }
 
+template <class T> inline T __shfl_up_sync(unsigned mask, T x, unsigned back) {
+    const unsigned lane = threadIdx.x & 31;
+    return emulated::unpacked<T>(emulated::meet(mask, emulated::packed(x)).handed[lane < back ? lane : lane - back]);
+}
+
 template <class T> inline T __ldcs(const T* p) { return *p; }
 template <class T> inline T __ldg(const T* p) { return *p; }
 inline int __ffs(int x) { return __builtin_ffs(x); }

@@ -1,0 +1,66 @@
+"""Coded pages decoded by the GPU's kernels, on the CPU with whole warps, against the pages of the same conversion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compilers import needs_gxx
+
+from gstream.devices.gpu.coded import Decoder
+from gstream.devices.gpu.driver import Gpu
+from gstream.devices.gpu.memory import Memory
+from gstream.paging.page_table import page_table
+from pagestore.memory import convert_arrays
+from pagestore.store import open_store
+
+pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
+
+
+def graph(seed: int, repeats: bool):
+    """Lists of all lengths, a hub of several large pages, gaps between vertices, pages of many lists."""
+    rng = np.random.default_rng(seed)
+    source = np.concatenate([rng.integers(0, 500, 3000) // 3 * 3, np.full(2500, 70), np.arange(5000, 8000, 2)])
+    target = np.concatenate([rng.integers(0, 9000, 3000), rng.integers(0, 400_000, 2500), np.arange(5000, 8000, 2) + 5])
+    if not repeats:
+        source, target = np.unique(np.stack([source, target]), axis=1)
+    return source, target, np.random.default_rng(seed + 1).integers(-90, 200, len(source))
+
+
+def decoded(store, topology, weights, runs):
+    """Pages, or weights pages, by the kernels: runs of pages [first, end) go to rows of their own."""
+    table, gpu = page_table(topology, 1), Gpu(0)
+    width = table.weight_page_bytes if weights else table.page_bytes
+    with gpu, topology.reader() as reader:
+        memory = Memory(gpu)
+        decoder = Decoder(memory, table, store.meta.vertices)
+        out = np.full((table.pages, width), 0xA5, np.uint8)
+        for first, end in runs:
+            coded = memory.upload(reader.read_coded(first, end - first, weights))
+            pages = memory.upload(out[first:end])
+            stream = gpu.stream()
+            (decoder.decode_weights if weights else decoder.decode)(first, end, coded.address, pages.address, stream)
+            out[first:end] = gpu.fetch(pages.address, pages.nbytes, np.uint8, stream).reshape(end - first, width)
+            assert not decoder.told(stream)
+        memory.free()
+    return out
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("page_bytes", [4096, 16384])
+@pytest.mark.parametrize("repeats", [False, True])
+@pytest.mark.parametrize("weight", ["u1", "i4", "f4"])
+@pytest.mark.parametrize("id_bytes", [4, 8])
+def test_kernels_decode_what_the_cores_do(tmp_path, id_bytes, repeats, weight, page_bytes):
+    source, target, values = graph(1, repeats)
+    values = {"u1": abs(values), "i4": values, "f4": values / 7}[weight]
+    convert_arrays(tmp_path / "a.gs", source, target, values, page_bytes=page_bytes, id_bytes=id_bytes, compress="on")
+    with open_store(tmp_path / "a.gs") as store:
+        assert store.meta.weight_dtype == weight
+        for name in ("out", "in"):
+            topology = store.topology(name)
+            middle = topology.pages // 3
+            runs = [(0, middle), (middle, topology.pages)]
+            with topology.reader() as reader:
+                np.testing.assert_array_equal(decoded(store, topology, False, runs), reader.read(0, topology.pages))
+                weights = decoded(store, topology, True, runs)
+                np.testing.assert_array_equal(weights, reader.read_weights(0, topology.pages))
