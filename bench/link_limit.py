@@ -75,7 +75,7 @@ def limited(engine: Any, rate: float) -> Iterator[None]:
     links = [SlowLink(device.gpu, rate, constants.c2) for device in engine.devices if hasattr(device, "gpu")]
     if links:
         slow = {name: min(getattr(constants, name), rate) for name in ("c1", "c2")}
-        engine._costs._constants = replace(constants, **slow)
+        engine.costs._constants = replace(constants, **slow)
     try:
         yield
     finally:

@@ -12,6 +12,7 @@
     from_pandas(frame), from_polars, from_arrow     tables and streams, columns by name
     from_networkx(graph), from_igraph, from_scipy   graphs and matrices of other libraries
     generate(kind, scale=20)           a graph from a seed
+    plan("pagerank", vertices=10**9, edges=10**10, machine="h100x8")     what a run would take, without graph and GPU
 
     Graph      graph.ALGORITHM(...) runs one; degree, neighbors, has_edge, edges, plan, verify, export, info
     Result     result["pagerank"], result.at(vertex), top, to_pandas, to_arrow, to_numpy, to_dict, write, plot
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         from_scipy,
         generate,
     )
+    from gstream.interop.plans import plan
     from gstream.language.program import (
         INF,
         MAX,
@@ -86,6 +88,7 @@ _WHERE = {
     **dict.fromkeys(("lower", "raise_to"), "gstream.algorithms.support.shared"),
     **dict.fromkeys(("is_set", "set_bit"), "gstream.hostcode.bitmaps"),
     "helper": "gstream.hostcode.jit",
+    "plan": "gstream.interop.plans",
     "algorithm": "gstream.records.users",
     "record_kernel": "gstream.records.users",
     "Graph": "gstream.graph",
@@ -100,8 +103,8 @@ __all__ = [
     "INF", "MAX", "MIN", "OR", "SUM", "Graph", "GstreamError", "PerVertex", "Program", "Result", "RunOptions", "Vertex",
     "Vertices", "__version__", "algorithm", "atomic_add", "atomic_or", "compare_and_swap", "convert", "f32", "f64",
     "from_arrow", "from_edges", "from_igraph", "from_networkx", "from_pandas", "from_polars", "from_scipy", "generate",
-    "helper", "i32", "i64", "is_set", "lower", "open", "population", "raise_to", "record_kernel", "set_bit", "total",
-    "trailing_zeros", "u32", "u64",
+    "helper", "i32", "i64", "is_set", "lower", "open", "plan", "population", "raise_to", "record_kernel", "set_bit",
+    "total", "trailing_zeros", "u32", "u64",
 ]  # fmt: skip
 
 

@@ -149,7 +149,7 @@ class Graph(Methods, Views):
         _check_names(options, found.defaults, f"{algorithm} has {', '.join(found.defaults) or 'none of its own'}")
 
         def call(options: dict[str, Any]) -> Result:
-            return self._work(options, lambda engine: execute(found, engine, own, certify))
+            return self._work(options, lambda engine: _executed(found, engine, own, certify))
 
         if page is None:
             return call(options)
@@ -161,21 +161,20 @@ class Graph(Methods, Views):
         """What a run will hold, move and take, as `gstream plan --json`; nothing is run.
 
         algorithm: a name, with its own options among those given, or what `run` takes, with its parameters.
-        Raises UsageError for an algorithm without a plan, CapError where a memory cap is too small.
+        call_seconds: of the call, the first reading of its pages included: least, usual, most; rests_on says by what.
+        Raises CapError where a memory cap is too small.
         """
-        from gstream.algorithms.plans import plan_facts, plan_of, plan_of_own, planned_supersteps
+        from gstream.algorithms.plans import facts_of, facts_of_own
 
         own = {name: given.pop(name) for name in list(given) if name not in RUN_OPTIONS}
+        limit = given.get("max_supersteps")
         if isinstance(algorithm, str) and not is_program_path(algorithm):
             own = find_algorithm(algorithm).checked(own)
-            steps = planned_supersteps(algorithm, own, given.get("max_supersteps"))
-            return self._work(given, lambda engine: plan_facts(plan_of(algorithm, engine, own), *steps))
+            return self._work(given, lambda engine: facts_of(algorithm, engine, own, limit))
         program = load_program(algorithm) if isinstance(algorithm, str) else algorithm
-        steps = planned_supersteps("", {}, given.get("max_supersteps"), program)
         if isinstance(program, Program):
             program = in_store_order(program, self.store)
-            return self._work(given, lambda engine: plan_facts(engine.plan(program), *steps))
-        return self._work(given, lambda engine: plan_facts(plan_of_own(program, engine, own), *steps))
+        return self._work(given, lambda engine: facts_of_own(program, engine, own, limit))
 
     @in_python()
     def run(self, program: Any, **given: Any) -> Result:
@@ -314,6 +313,17 @@ def _check_names(given: Iterable[str], own: Iterable[str], which: str) -> None:
             like = meant_by(name, [*own, "certify", *RUN_OPTIONS])
             known = f"{which}, and every run takes {', '.join(sorted(RUN_OPTIONS))}"
             raise UsageError(f"{name}: no such option{f'. Did you mean {like}?' if like else f'; {known}.'}")
+
+
+def _executed(found: Any, engine: Any, own: dict[str, Any], certify: bool) -> Result:
+    """The result of an algorithm; how long it took teaches later plans."""
+    from gstream.algorithms.call_times import teach
+    from gstream.algorithms.plans import plan_of
+
+    result = execute(found, engine, own, certify)
+    own = found.defaults | found.checked(own)
+    teach(found, engine, own, result.summary, lambda: plan_of(found.name, engine, own))
+    return result
 
 
 def _run_own(engine: Any, own: Any, given: dict[str, Any]) -> Result:

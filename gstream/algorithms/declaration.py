@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from gstream.options import values
+from gstream.planning.work import Work
 from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError
 
@@ -119,6 +120,7 @@ class Algorithm:
     "is directed, and". topology: "out", "in" or "both", where it needs these pages. weights: ANY or NOT_NEGATIVE, where
     it reads weights; with an option `weighted`, where that is asked for. holds: bytes a vertex. kept: bytes a vertex
     that a checkpoint keeps, and what they are; "": it keeps none. sweeps: supersteps of an iteration.
+    work: what it does to edges and vertices, for `gstream plan`.
     program: the class whose code `gstream show` prints. units, proof_units: what GPUs compile beside it for the run,
     and for the certificate: "MODULE:NAME NAME ..." of programs and kernels. module: where it is declared.
     """
@@ -143,6 +145,7 @@ class Algorithm:
     holds: str = ""
     kept: str = ""
     sweeps: int = 1
+    work: Work = Work()
     program: str = ""
     units: tuple[str, ...] = ()
     proof_units: tuple[str, ...] = ()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from gstream.algorithms.execute import check_ends, session_of
+from gstream.algorithms.call_times import call_facts, held_bytes, own_call_facts
+from gstream.algorithms.declaration import Algorithm
+from gstream.algorithms.execute import session_of
 from gstream.algorithms.registry import ALGORITHMS, find_algorithm
+from gstream.language.program import Program
 from pagestore.errors import CapError, GstreamError, UsageError
 
 if TYPE_CHECKING:
@@ -41,6 +44,8 @@ def planned_supersteps(
 def plan_of_own(program: Any, engine: Engine, parameters: dict[str, str]) -> Plan:
     """What a program of the user's will hold and move, or a record kernel: as a program over the same lists, with the
     kernel's arrays beside it. Raises UsageError for an algorithm, whose sweeps only a run knows."""
+    if isinstance(program, Program):
+        return engine.plan(program)
     if isinstance(program, type):
         return engine.plan(program(**parameters))
     if not hasattr(program, "merges"):
@@ -60,41 +65,68 @@ def plan_of_own(program: Any, engine: Engine, parameters: dict[str, str]) -> Pla
 
 def plan_of(algorithm: str, engine: Engine, own: dict[str, Any], certify: bool = False) -> Plan:
     """What the first program of `algorithm` will hold and move, beside all else that the call takes; no plan depends on
-    the source, so one that is not named is the first vertex. Raises UsageError, and CapError as the run would."""
+    the source, so one that is not named is the first vertex. An algorithm of page kernels has a program that stands in
+    for them. Raises UsageError, and CapError as the run would."""
     meta = engine.store.meta
     if meta.vertices == 0:
         raise UsageError(f"{engine.store.path}: has no vertices, so there is nothing to plan.")
     found = find_algorithm(algorithm)
-    if not found.plan:
-        check_ends(found, engine.options)
-        names = ", ".join(one.name for one in ALGORITHMS.values() if one.plan)
-        raise UsageError(f"{algorithm}: has no plan; {names} and programs of your own have one. Run it.")
     options = found.defaults | own
     if "source" in options and not options["source"]:
-        first = engine.store.user_ids(0, 1)[0]
-        options["source"] = first.as_py() if hasattr(first, "as_py") else int(first)
+        options["source"] = _first_id(engine.store)
     with session_of(found, engine, options, certify) as session:
-        program = found.load(found.plan)(session, **options)
+        program = found.load(found.plan)(session, **options) if found.plan else _stand_in(session, found, options)
         session.foresee()
-        options_before = engine.options
-        try:
+        with engine.caps_kept():
             while True:
                 try:
                     return engine.plan(program)
                 except CapError as error:
                     if not session.stands_in:
                         raise
-                    given: Any = {error.option.removeprefix("--").replace("-", "_"): error.need}
-                    engine.options = replace(engine.options, **given)
-        finally:
-            engine.options = options_before  # a run that follows goes by the caps that were given
+                    engine.lift_cap(error)
+
+
+def _first_id(store: Any) -> int | str:
+    first = store.user_ids(0, 1)[0]
+    return first.as_py() if hasattr(first, "as_py") else int(first)
+
+
+def _stand_in(session: Any, algorithm: Algorithm, own: dict[str, Any]) -> Any:
+    """A program that reads the pages that the page kernels of an algorithm do; their arrays count as held beside it."""
+    from gstream.programs.sssp import SSSP
+    from gstream.programs.wcc import WCC, WCC64
+
+    session.stands_in = True
+    session.foresee(beside=held_bytes(algorithm, session.meta.vertices, session.meta.edges))
+    if algorithm.reads_weights(own):
+        return SSSP(source=[own["source"] if own.get("source") else _first_id(session.store)])
+    return WCC() if session.meta.id_bytes == 4 else WCC64()
+
+
+def facts_of(
+    algorithm: str, engine: Engine, own: dict[str, Any], max_supersteps: int | None = None, certify: bool = False
+) -> dict[str, Any]:
+    """What `gstream plan` says of an algorithm, as plain values: plan_facts, and the time of the whole call."""
+    planned, found = plan_of(algorithm, engine, own, certify), find_algorithm(algorithm)
+    facts = plan_facts(planned, *planned_supersteps(algorithm, own, max_supersteps))
+    return facts | call_facts(found, engine, planned, own)
+
+
+def facts_of_own(
+    program: Any, engine: Engine, parameters: dict[str, Any], max_supersteps: int | None = None
+) -> dict[str, Any]:
+    """The same of a program of the user's, a class or an instance, or of a record kernel."""
+    planned = plan_of_own(program, engine, parameters)
+    facts = plan_facts(planned, *planned_supersteps("", {}, max_supersteps, program))
+    return facts | own_call_facts(engine, planned, facts["supersteps"])
 
 
 def plan_before(graph: Any, algorithm: Any, own: dict[str, Any]) -> dict[str, Any] | None:
     """What was planned of a run that is to be reported: `Graph.plan` with the options of the run; None without a plan,
     and where the run itself will say why it can't be."""
     try:
-        return graph.plan(algorithm.name, **own) if algorithm.plan else None
+        return graph.plan(algorithm.name, **own)
     except GstreamError:
         return None
 

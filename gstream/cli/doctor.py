@@ -15,6 +15,7 @@ import typer
 from gstream.cli.gpus import gpu_lines, gpus, query
 from gstream.cli.terminal import print_json, print_pairs
 from gstream.cli.warm import kernel_cache
+from gstream.options.written import refuse_existing
 from pagestore.cores import usable_cores
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_things
@@ -31,6 +32,10 @@ def add_to(app: typer.Typer) -> None:
 
 def doctor(
     disk: Path = typer.Option(Path("."), "--disk", metavar="FOLDER", help="Folder whose disk is measured."),
+    save: Path = typer.Option(
+        None, "--save", metavar="FILE", help="Write this machine's figures for gstream plan --machine FILE."
+    ),
+    force: bool = typer.Option(False, "--force", help="Replace FILE if it exists."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Show cores, memory, disk rate, libraries, GPUs and their links, and how to install what is missing."""
@@ -40,6 +45,8 @@ def doctor(
 
     if not disk.is_dir():
         raise UsageError(f"--disk {disk}: no such folder. Name one whose disk is to be measured.")
+    if save is not None:
+        refuse_existing(save, force, "machine.json")
     pycuda = version("pycuda")
     found = {
         "python": platform.python_version(),
@@ -56,6 +63,8 @@ def doctor(
         "lacking_headers": toolkit.lacking_headers(),
         "pycuda": pycuda,
     }
+    if save is not None:
+        save_figures(save, found["disk"]["read_rate"])
     advice = missing(found)
     if json:
         print_json({**found, "advice": advice})
@@ -63,6 +72,14 @@ def doctor(
     print_pairs(lines(found))
     for line in advice:
         print(line)
+
+
+def save_figures(path: Path, disk: float | None) -> None:
+    """Measure this machine's cores and GPUs, as far as no run has, and write them to `path`."""
+    from gstream.planning.machines import save_machine
+    from gstream.planning.this_machine import this_machine
+
+    save_machine(this_machine(disk), path)
 
 
 def memory() -> dict[str, int]:

@@ -6,6 +6,8 @@ from typing import Any
 
 import typer
 
+from gstream.algorithms.registry import find_algorithm
+from gstream.cli.edge_files import is_edge_list
 from gstream.cli.quick import skip_blas_for
 from gstream.cli.run_arguments import (
     check_asked,
@@ -19,6 +21,7 @@ from gstream.cli.run_help import RunCommand
 from gstream.cli.terminal import print_json, print_pairs
 from gstream.language.loading import is_program_path, load_program
 from gstream.options.written import stripe_folders
+from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_seconds, show_things
 
 
@@ -27,37 +30,101 @@ def add_to(app: typer.Typer) -> None:
     app.command("plan", cls=RunCommand, short_help="What a run will hold, move and take.")(plan)
 
 
-@takes_run_options
 def plan(**given: Any) -> None:
     """Show what a run will hold in memory and move, and how long it should take; nothing is run.
 
     Takes the options of run: change that word of a command line. Files (-o, --trace) are not written. What the extra
     passes for predecessors and --certify move is not planned; a memory cap has to be enough for them, too.
+
+    Without a store, for a graph of --vertices and --edges; --weighted and --undirected say what it is. With --machine,
+    for another machine, such as one with GPUs.
     """
     skip_blas_for(given["algorithm"])
-    from gstream.algorithms.plans import plan_facts, plan_of, plan_of_own, planned_supersteps
-    from gstream.engine.engine import Engine
-    from gstream.options.run_options import RunOptions
-    from pagestore.store import open_store
-
     algorithm, store, own = given["algorithm"], given["store"], own_options(given)
     parameters = parse_parameters(given["param"] or [])
+    is_counted = store is None
+    graph = {name: bool(own.pop(name, False)) for name in ("weighted", "undirected")} if is_counted else {}
+    if is_counted and not is_program_path(algorithm):
+        takes = find_algorithm(algorithm).defaults
+        own |= {name: True for name, given_one in graph.items() if given_one and name in takes and name == "weighted"}
+    elif not is_counted:
+        refuse_counts(given)
     check_asked(given, own, parameters)
     program = load_program(algorithm) if is_program_path(algorithm) else None
-    supersteps, what = planned_supersteps(algorithm, own, given["max_supersteps"], program)
-    opening, options = open_store(store, stripe_folders(given["stripe"])), engine_options(given)
-    options |= checkpoint_options(given)
-    with opening as opened, Engine(opened, RunOptions(**options)) as engine:
-        if program is not None:
-            planned = plan_of_own(program, engine, parameters)
-        else:
-            planned = plan_of(algorithm, engine, own, given["certify"])
-        facts = plan_facts(planned, supersteps, what)
-    facts = {"algorithm": algorithm, "store": str(store), **facts}
+    options = engine_options(given) | checkpoint_options(given)
+    if is_counted or given["machine"] is not None:
+        facts = _elsewhere(given, graph, own, options, program, parameters)
+    else:
+        facts = _here(given, own, options, program, parameters)
+    facts = {"algorithm": algorithm, **facts}
     if given["json"]:
         print_json(facts)
     else:
         print_pairs(plan_lines(facts))
+
+
+plan.counted = True  # type: ignore[attr-defined]
+plan = takes_run_options(plan)
+
+
+def refuse_counts(given: dict[str, Any]) -> None:
+    """UsageError for counts beside a store, and for an edge list in a store's place."""
+    store = given["store"]
+    for name in ("vertices", "edges"):
+        if given[name] is not None:
+            raise UsageError(f"--{name}: {store} says how many there are. Leave it out, or leave {store} out.")
+    if is_edge_list(store):
+        from gstream.interop.store_cache import store_name
+
+        raise UsageError(
+            f"{store}: is an edge list, and its size does not say how many vertices and edges it has. Ask "
+            f"gstream convert {store} {store_name(store)} --dry-run, then pass --vertices N --edges N; or convert it, "
+            f"and plan {store_name(store)}."
+        )
+
+
+def _here(
+    given: dict[str, Any], own: dict[str, Any], options: dict[str, Any], program: Any, parameters: dict[str, Any]
+) -> dict[str, Any]:
+    """The plan of a store on this machine."""
+    from gstream.algorithms.plans import facts_of, facts_of_own
+    from gstream.engine.engine import Engine
+    from gstream.options.run_options import RunOptions
+    from pagestore.store import open_store
+
+    store, limit = given["store"], given["max_supersteps"]
+    opening = open_store(store, stripe_folders(given["stripe"]))
+    with opening as opened, Engine(opened, RunOptions(**options)) as engine:
+        if program is not None:
+            found = facts_of_own(program, engine, parameters, limit)
+        else:
+            found = facts_of(given["algorithm"], engine, own, limit, given["certify"])
+    return {"store": str(store), **found}
+
+
+def _elsewhere(
+    given: dict[str, Any], graph: dict[str, bool], own: dict[str, Any], options: dict[str, Any], program: Any,
+    parameters: dict[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    """The plan of a graph that is only counted, or for another machine."""
+    from gstream.algorithms.machine_plans import counted, machine_facts
+    from gstream.planning.machines import find_machine
+    from pagestore.store import open_store
+
+    algorithm, name = given["algorithm"], given["machine"]
+    if given["store"] is None:
+        opening: Any = counted(algorithm, own, given["vertices"], given["edges"], **graph, order=given["order"])
+    else:
+        opening = open_store(given["store"], stripe_folders(given["stripe"]))
+    if name is None:
+        from gstream.planning.this_machine import this_machine
+
+        machine = this_machine()
+    else:
+        machine = find_machine(name)
+    with opening as store:
+        found = machine_facts(algorithm, store, machine, own, options, given["certify"], program, parameters)
+        return {"store": str(store.path), **found}
 
 
 CASES = {
@@ -80,8 +147,9 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     streams = f" through {show_things(facts['streams'], 'stream')}{fewer}" if facts["streams"] else ""
     ways = " or ".join(facts["directions"]) + (", heads first" if facts["heads"] else "")
     ways += ", at notified vertices alone where few are active" if facts["notifies"] else ""
+    where = f" of {facts['machine']} ({facts['devices_are']})" if "machine" in facts else ""
     lines = [
-        ("run", f"{facts['algorithm']} on {facts['store']}, {facts['devices']} device(s)"),
+        ("run", f"{facts['algorithm']} on {facts['store']}, {facts['devices']} device(s){where}"),
         ("case", f"{facts['case']}: {CASES[facts['case']]}"),
         ("directions", ways),
         ("chunks", f"{facts['chunks']} of attributes"),
@@ -93,7 +161,28 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         idle = f"idle: {facts['cores_idle']}"
         lines.append(("cores", "take pages beside the devices, where that is faster" if facts["cores"] else idle))
     lines += [("holds", f"{show_bytes(size)} {name}") for name, size in held.items() if size]
-    return [*lines, *_work_lines(facts), ("by", _rates(facts["constants"], facts["copies"], facts["devices"]))]
+    if facts.get("lacks"):
+        lines.append(("lacks", f"memory: {show_bytes(facts['lacks'])} are needed, more than {facts['machine']} has"))
+    lines += [*_work_lines(facts), *_call_lines(facts)]
+    lines += [(f"convert {kind}", f"{_range(seconds)} to a store of about {show_bytes(facts['store_bytes'])}")
+              for kind, seconds in facts.get("convert_seconds", {}).items()]  # fmt: skip
+    return [*lines, ("by", _rates(facts["constants"], facts["copies"], facts["devices"])), *_source_lines(facts)]
+
+
+def _call_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """How long the whole call takes, and what that rests on."""
+    rests = [("rests on", said) for said in facts["rests_on"]]
+    return [("in all", f"{_range(facts['call_seconds'])}, with the first reading of the pages"), *rests]
+
+
+def _range(seconds: dict[str, float]) -> str:
+    least, usual, most = (show_seconds(seconds[name]) for name in ("least", "usual", "most"))
+    return f"about {usual}, {least} to {most}"
+
+
+def _source_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Where the figures of a machine come from."""
+    return [("of which", f"{name}: {said}") for name, said in facts.get("sources", {}).items()]
 
 
 def _rates(constants: dict[str, float], copies: bool, devices: int) -> str:

@@ -43,6 +43,7 @@ TYPES: dict[Any, Any] = {
     SYNC_OR_ASYNC: str,
 }  # else the path of a file
 STORE_HELP = "A store. run takes an edge list, too, and converts it once into the cache."
+COUNTED_HELP = "A store; without one, --vertices and --edges."
 Declared = dict[str, tuple[Any, Any]]  # option -> (type, what typer makes it of)
 
 
@@ -115,6 +116,16 @@ DRIVERS: dict[str, Declared] = {
     },
 }
 
+COUNTED_HEADING = "Without a store, or for another machine"
+COUNTED: dict[str, Declared] = {
+    COUNTED_HEADING: {
+        "vertices": _option(int, "N", "Vertices of the graph. --undirected and --weighted say what it is."),
+        "edges": _option(int, "N", "Its edges; undirected ones each once."),
+        "order": _option(str, "natural|degree", "Its order in the store.", default="natural"),
+        "machine": _option(str, "NAME|FILE", "Plan for laptop, h100x8, ..., or a file of gstream doctor --save."),
+    }
+}
+
 
 def singular(name: str) -> str:
     """The option that names vertices one by one instead of in a file: `node` for `nodes`."""
@@ -169,13 +180,17 @@ def algorithm_help() -> str:
 
 
 def takes_run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`command(**given)` with a signature that typer reads: the driver's options, and those of all known algorithms."""
+    """`command(**given)` with a signature that typer reads: the driver's options, and those of all known algorithms.
+    One whose attribute `counted` is true may do without a store: COUNTED says what takes its place."""
+    counted = getattr(command, "counted", False)
+    store = typer.Argument(None if counted else ..., metavar="[STORE]" if counted else "STORE", readable=False,
+                           help=COUNTED_HELP if counted else STORE_HELP)  # fmt: skip
     declared: Declared = {
         "algorithm": (str, typer.Argument(..., metavar="ALGORITHM", help=algorithm_help())),
-        "store": (Path, typer.Argument(..., metavar="STORE", readable=False, help=STORE_HELP)),
+        "store": (Path, store),
     }
     own = options_of(ALGORITHMS.values()) | PROGRAMS_OWN
-    for heading, group in ((OWN, own), *DRIVERS.items()):
+    for heading, group in ((OWN, own), *(COUNTED if counted else {}).items(), *DRIVERS.items()):
         for _, made in group.values():
             made.rich_help_panel = heading
         declared |= group

@@ -8,7 +8,7 @@ from typer.core import TyperCommand
 
 from gstream.algorithms.registry import ALGORITHMS, add_installed
 from gstream.cli.plain_values import take_plainly
-from gstream.cli.run_arguments import DRIVERS, OWN, help_of, made_again, takes
+from gstream.cli.run_arguments import COUNTED, DRIVERS, OWN, help_of, made_again, takes
 
 FIRST, LAST = "Arguments", "Other"
 ASKED = "gstream.algorithm"  # in a context's meta: the algorithm that is named before --help, if any
@@ -40,7 +40,7 @@ class RunCommand(TyperCommand):
         """A section a group; of the algorithms' own options those that the named one has, in its words."""
         algorithm = ctx.meta.get(ASKED)
         own = {} if algorithm is None else {option.name: [(algorithm.name, option)] for option in algorithm.options}
-        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (FIRST, OWN, *DRIVERS, LAST)}
+        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (FIRST, OWN, *COUNTED, *DRIVERS, LAST)}
         for parameter in self.get_params(ctx):
             record, heading = parameter.get_help_record(ctx), getattr(parameter, "rich_help_panel", None)
             if record is None or algorithm is not None and not takes(algorithm, parameter.name, heading):

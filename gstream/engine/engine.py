@@ -25,6 +25,7 @@ from gstream.devices.page_kernel import PageKernel
 from gstream.engine.checkpoint import Keeper, make_keeper
 from gstream.engine.demand import Demand
 from gstream.engine.disk_readers import DiskReaders
+from gstream.engine.lifted_caps import LiftedCaps
 from gstream.engine.make_devices import first_gpu, make_beside, make_devices, make_exchange, memory_for
 from gstream.engine.rank_sweeps import agreed_room, over_ranks
 from gstream.engine.run import Run
@@ -57,8 +58,11 @@ wait_ahead_of_others()  # all code that takes part is loaded
 LESS = 0.75  # of what a device had no room for: the next try
 
 
-class Engine:
+class Engine(LiftedCaps):
     """Runs programs and page kernels over `store` with one set of options. Use from one thread; close it."""
+
+    plans_only = False  # whether there is nothing to run on
+    sheet = False  # whether plans rest on figures that nobody measured
 
     def __init__(self, store: Any, options: RunOptions | None = None, turn: Turn | None = None) -> None:
         self.store, self.options, self.turn = store, options or RunOptions(), turn or Turn(store.path)
@@ -80,11 +84,11 @@ class Engine:
         pin = self.devices[0].pin if self.devices[0].pins else None
         self.sources = Sources(store, len(self.devices), pin, self._readers, capped, poison, self.options.trace)
         self.arrays = VertexArrays(self.devices[0])
-        self._costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
+        self.costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
         self.most_device_bytes: int | None = None  # what a device turned out to have
         self.memory = memory_for(self.options)  # of arrays that calls make
         self.any_way = False  # whether programs push or pull, values whole, whatever was asked for
-        self._room = agreed_room(ranks, self._costs)  # when host_memory was looked at, and what it was
+        self._room = agreed_room(ranks, self.costs)  # when host_memory was looked at, and what it was
         self.keeper: Keeper | None = None  # of the call that runs programs and sweeps, where it keeps checkpoints
         self.swept: dict[str, PageTable] = {}  # topologies that the caller sweeps in turn
         self._known: dict[bool, dict[str, PageTable]] = {False: {}, True: {}}  # page sets so far; True: with weights
@@ -100,7 +104,7 @@ class Engine:
 
     def close(self) -> None:
         """End all threads and free pages and devices."""
-        self._costs.close()
+        self.costs.close()
         self._readers.close()
         self.exchange.close()
         self._alone.close()
@@ -168,7 +172,7 @@ class Engine:
         if plan.copies and plan.devices > 1:
             alone = self._plan_on(self._alone, program, code)
             if is_faster_alone(alone, plan):
-                now = self._costs.looked_again(plan.constants)
+                now = self.costs.looked_again(plan.constants)
                 if now is plan.constants or is_faster_alone(alone, replace(plan, constants=now)):
                     return replace(alone, spared=plan.devices - 1)
         return plan
@@ -186,13 +190,19 @@ class Engine:
             self._readers.streamed,
         )  # fmt: skip
         plan = what_is_there(plan, plan.tables, self.sources, exchange.devices)
-        cores = None if plan.cores is None else self._costs.core_constants
-        plan = replace(plan, device_plans=tuple(map(self._costs.with_lanes, plan.device_plans)))
-        return replace(self._readers.planned(plan, self.measure(), self.ranks is None), core_constants=cores)
+        cores = None if plan.cores is None else self.costs.core_constants
+        plan = replace(plan, device_plans=tuple(map(self.costs.with_lanes, plan.device_plans)))
+        constants = self.measure().at(graph.vertices, graph.by_degree)
+        return replace(self._readers.planned(plan, constants, self.ranks is None), core_constants=cores)
+
+    @property
+    def on_gpus(self) -> bool:
+        """Whether all devices that hold values are GPUs."""
+        return all(spec.kind == "cuda" for spec in self.specs)
 
     def measure(self) -> Constants:
         """How fast kernels and links are here: measured once on a machine, kept on disk, learnt from runs."""
-        return self._costs.constants
+        return self.costs.constants
 
     def run(
         self, program: Any, max_supersteps: int | None = None, watch: Watch | None = None, asked: Asked | None = None,
@@ -398,4 +408,4 @@ class Engine:
         stats.case, stats.chunks = plan.case, len(plan.chunks)
         stats.on_device_bytes = sum(plan.device_bytes.values())
         stats.predicted_bytes = plan.sweep_bytes(supersteps)
-        self._costs.account(stats, plan, supersteps)
+        self.costs.account(stats, plan, supersteps)

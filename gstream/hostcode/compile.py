@@ -116,6 +116,9 @@ class HostCode:
         for index, name in enumerate(emitter.float_names):
             self.floats[index] = values.get(name, 0.0)
         self.members = np.concatenate(members)
+        if own and all(given.strides == (0,) for given in map(np.asarray, own)):  # of a plan: no memory
+            self.own = np.broadcast_to(0.0, (self.shape.vertices, len(own)))
+            return
         columns = np.stack(own, axis=1) if len(own) > 1 else np.reshape(own[0], (-1, 1)) if own else np.zeros((0, 0))
         self.own = np.ascontiguousarray(columns)  # one parameter is not copied: hits begins twenty runs
 

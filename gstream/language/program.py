@@ -105,7 +105,8 @@ class Parameter:
         if self.kind == "PerVertex":
             if isinstance(given, str):  # of a command line
                 raise TypeError
-            return np.ascontiguousarray(given, dtype=np.float64)
+            one = getattr(given, "strides", None) == (0,)  # a number in all places, of a plan
+            return given if one else np.ascontiguousarray(given, dtype=np.float64)
         if self.kind == "Vertices":
             several = isinstance(given, (list, tuple, set, range, np.ndarray))
             return tuple(_vertex(item) for item in (given if several else (given,)))

@@ -192,6 +192,11 @@ def learn(who: int | str, rates: Iterable[tuple[str, float]], folder: Path | Non
         _write(path, known)
 
 
+def known(who: int | str, folder: Path | None = None) -> dict[str, float]:
+    """What the file of `who` says; nothing where there is none."""
+    return _read(_file(who, folder))
+
+
 def averaged(known: float | None, rate: float) -> float:
     """The rate to go by after a run at `rate`."""
     return rate if known is None else known ** (1 - WEIGHT) * rate**WEIGHT

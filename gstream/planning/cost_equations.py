@@ -16,7 +16,11 @@ is added to equation (2), too: a level of 1 ms is no longer than its merge.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+# From LEVEL vertices on, rates fall with this power of their number (measured: PageRank).
+LEVEL, SLOPE = 1 << 18, 0.22
+IN_ORDER = 1.4  # times the rate of pulls has where the first vertices have the most edges: caches hold their values
 
 from gstream.paging.page_lanes import USUAL, PageLanes
 
@@ -45,6 +49,13 @@ class Constants:
 
     def edges(self, direction: str) -> float:
         return self.push_edges if direction == "push" else self.pull_edges
+
+    def at(self, vertices: int, by_degree: bool) -> Constants:
+        """The constants for a graph: kernels' rates are those of LEVEL vertices in no order, and fall as values outgrow
+        caches (RMAT 18 to 22 on two cores, 24 to 28 on an H200: within a fifth)."""
+        far = (max(vertices, LEVEL) / LEVEL) ** -SLOPE
+        pull = self.pull_edges * far * (IN_ORDER if by_degree else 1.0)
+        return replace(self, pull_edges=pull, push_edges=self.push_edges * far)
 
     @property
     def scan(self) -> float:
@@ -100,7 +111,14 @@ def superstep_seconds(
     (1 - r_hit) of the equation is in them.
     """
     busy = max(1.0, devices * d_skew)
-    stream = max(page_bytes / (constants.c2 * busy), disk_bytes / constants.disk, load_bytes / constants.load)
+    stream = stream_seconds(constants, busy, page_bytes, disk_bytes, load_bytes)
     kernels, calls = constants.kernel_seconds(edges, direction, busy), constants.call_s * batches / busy
     sync = constants.sync_seconds(merged_bytes, devices)
     return 2 * attribute_bytes / constants.c1 + max(stream, kernels) + calls + sync
+
+
+def stream_seconds(
+    constants: Constants, busy: float, page_bytes: float, disk_bytes: float, load_bytes: float = 0
+) -> float:
+    """Time of the pages that come: over the links of `busy` devices, from disk, and from there to stay in memory."""
+    return max(page_bytes / (constants.c2 * busy), disk_bytes / constants.disk, load_bytes / constants.load)

@@ -75,6 +75,8 @@ class CostModel:
         self._looked = False
         self._agreed = False
         self._worked = 0.0  # seconds of supersteps
+        self._factors: dict[str, float] = {}
+        self._calls: dict[str, int] = {}
 
     @property
     def constants(self) -> Constants:
@@ -121,11 +123,30 @@ class CostModel:
         stats.predicted_seconds = predicted_seconds(stats, plan, supersteps)
         stats.link_rate = plan.constants.c2 * plan.devices if self.gpus else 0.0
         self._worked += stats.loop_seconds
-        for name, rate in () if self._agreed else lessons(stats, plan, bool(self.gpus)):
+        level = self.constants.at(plan.graph.vertices, plan.graph.by_degree)
+        for name, reached in () if self._agreed else lessons(stats, plan, bool(self.gpus)):
+            rate = reached * getattr(self.constants, name) / getattr(level, name)
             known = getattr(self.constants, name)
             default = known == getattr(type(self.constants), name)
             self._constants = replace(self.constants, **{name: calibration.averaged(None if default else known, rate)})
             self._taught.append((name, rate))
+
+    def factor(self, name: str) -> float | None:
+        """What calls named so taught: their seconds over those that their work says; None where there were none."""
+        if name not in self._factors:
+            kept = calibration.known(self._who, self._folder)
+            self._factors = {key: kept[key] for key in kept if key not in self._factors} | self._factors
+        return self._factors.get(name)
+
+    def may_teach(self, name: str, most: int) -> bool:
+        """Whether a call is one of `most` that follow the first one on this engine; counts it."""
+        self._calls[name] = count = self._calls.get(name, 0) + 1
+        return 1 < count <= 1 + most
+
+    def teach(self, name: str, factor: float) -> None:
+        """Take a call's factor into those that were known."""
+        self._factors[name] = calibration.averaged(self.factor(name), factor)
+        self._taught.append((name, factor))
 
     def close(self) -> None:
         """Keep what was learnt, and measure lanes for later runs where runs take long."""

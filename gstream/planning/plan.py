@@ -7,6 +7,7 @@ pull, which pages) is chosen in every superstep (gstream.engine.direction).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -103,7 +104,7 @@ class Plan:
         """Page numbers of a full sweep, one array a chunk: a push sees all pages, a pull those of the chunk."""
         table = self.table(direction)
         if direction == "push" or len(self.chunks) == 1:
-            return [table.all_pages() for _ in self.chunks]
+            return [table.all_pages()] * len(self.chunks)
         return [table.pages_of_range(*chunk) for chunk in self.chunks]
 
     def page_rates(self, table: PageTable, direction: str) -> tuple[float, float]:
@@ -165,13 +166,17 @@ class Plan:
 
     def superstep_seconds(self, cold: bool = False) -> float:
         """Predicted time of one full sweep, by equation (1); cold: the first, with caches as runs before left them."""
+        return superstep_seconds(self.constants, devices=self.devices, **self.terms(cold))
+
+    def terms(self, cold: bool = False) -> dict[str, Any]:
+        """The terms of equation (1) for one full sweep, as superstep_seconds takes them."""
         direction = self.directions[-1]
         table = self.table(direction)
-        pages = sum(map(len, self.passes(direction)))
-        batches = sum(
-            len(cut_batches(numbers, table.stretch, max(1, self.device.batch_pages), table.small_pages))
-            for numbers in self.passes(direction)
-        )
+        again = len(self.chunks) if direction == "push" else 1  # a push sees all pages once a chunk
+        passes = self.passes(direction)[: None if again == 1 else 1]
+        pages = again * sum(map(len, passes))
+        most = max(1, self.device.batch_pages)
+        batches = again * sum(len(cut_batches(one, table.stretch, most, table.small_pages)) for one in passes)
         source = self.sources[table.name]
         on_devices = sum(self.slots(table))
         hit = min(1.0, on_devices / max(1, table.pages))
@@ -184,15 +189,16 @@ class Plan:
         from_disk = 0 if source.resident else max(0, pages - slots)
         share = self.device_share(direction)
         attributes = 0 if self.device.resident else self.device_bytes.get("WA", 0) * len(self.chunks)
-        return superstep_seconds(
-            self.constants, devices=self.devices, attribute_bytes=attributes,
-            page_bytes=int(table.stored_bytes(pages, self.weights) * (1 - hit) * share) if self.copies else 0,
-            disk_bytes=table.stored_bytes(from_disk, self.weights),
-            load_bytes=table.stored_bytes(self.unread.get(table.name, 0), self.weights) if cold else 0,
-            batches=batches * (1 - hit) if self.copies else len(self.chunks),
-            edges=self.graph.edges * (len(self.chunks) if direction == "push" else 1), direction=direction,
-            merged_bytes=self.merged_bytes,
-        )  # fmt: skip
+        return {
+            "attribute_bytes": attributes,
+            "page_bytes": int(table.stored_bytes(pages, self.weights) * (1 - hit) * share) if self.copies else 0,
+            "disk_bytes": table.stored_bytes(from_disk, self.weights),
+            "load_bytes": table.stored_bytes(self.unread.get(table.name, 0), self.weights) if cold else 0,
+            "batches": batches * (1 - hit) if self.copies else len(self.chunks),
+            "edges": self.graph.edges * (len(self.chunks) if direction == "push" else 1),
+            "direction": direction,
+            "merged_bytes": self.merged_bytes,
+        }
 
 
 def _cache_hits(asked: list[np.ndarray], slots: int, policy: str | None, sweeps: int, held: np.ndarray) -> int:

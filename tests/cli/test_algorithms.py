@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from gstream.algorithms.registry import ALGORITHMS
 from tests.cli.command import Command
 
 WEIGHTED = "1 2 3\n2 3 1\n1 3 0.5\n3 4 2\n6 7 1\n"
@@ -114,19 +116,45 @@ def test_what_can_not_be_run(store: Path, gstream: Command, arguments: list[str]
     assert message in done.stderr and done.stderr.count("\n") == 1 and done.stderr.endswith(".\n")
 
 
-def test_what_has_no_plan(store: Path, gstream: Command) -> None:
-    for name in ("degrees", "levels", "triangles", "kcore", "scc", "mis"):
+def test_every_algorithm_has_a_plan(store: Path, gstream: Command) -> None:
+    refused = {name for name, one in ALGORITHMS.items() if one.directed is False or one.reads_weights(one.defaults)}
+    for name in ALGORITHMS:
         done = gstream("plan", name, store)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith(f"{name}: has no plan; bfs, pagerank, sssp, wcc, khop, ")
-    names = done.stderr.removeprefix("mis: has no plan; ").removesuffix(" and programs of your own have one. Run it.\n")
-    assert {"khop", "heat"} < set(names.split(", "))
-    for name in set(names.split(", ")) - {
-        "sssp",
-        "widest",
-        "hcc",
-        "heat",
-        "circuit",
-        "neural",
-    }:  # what this graph is not
-        assert gstream("plan", name, store).returncode == 0
+        assert (done.returncode, name in refused) in ((0, False), (2, True)), (name, done.stderr)
+        assert name in refused or re.search(r"^in all +about .* s, .* s to .* s, with", done.stdout, re.MULTILINE)
+
+
+def test_a_plan_of_counts(store: Path, gstream: Command) -> None:
+    for name in ALGORITHMS:
+        given = ("--vertices", 10**6, "--edges", 10**7, "--machine", "h100x8")
+        told = gstream("plan", name, *given).stdout
+        for line in ("run", "holds", "takes", "in all", "rests on", "convert text", "of which"):
+            assert re.search(f"^{line} ", told, re.MULTILINE), (name, line, told)
+    found = json.loads(gstream("plan", "khop", *given, "--weighted", "--undirected", "--json").stdout)
+    assert found["store"] == "1000000 vertices, 10000000 edges" and found["pages"].keys() == {"out"}
+    weighed, plain = (
+        json.loads(gstream("plan", "pagerank", *given, *more, "--json").stdout)["host_bytes"]
+        for more in (["--weighted"], [])
+    )
+    assert sum(weighed.values()) > 1.5 * sum(plain.values()), "pages with weights, and strengths"
+    here = json.loads(gstream("plan", "wcc", "--vertices", 10, "--edges", 20, "--json").stdout)
+    assert here["devices_are"] == "host" and here["call_seconds"]["usual"] > 0
+    there = json.loads(gstream("plan", "wcc", store, "--machine", "laptop", "--json").stdout)
+    assert there["machine"] == "laptop" and "convert_seconds" not in there
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--vertices: is not given, and no STORE either. Name a store, or pass --vertices N and --edges N."),
+        (["--vertices", "5"], "--edges: is not given, and no STORE either."),
+        (["graph.gs", "--edges", "5"], "--edges: graph.gs says how many there are. Leave it out, or leave graph.gs"),
+        (["edges.txt"], "edges.txt: is an edge list, and its size does not say how many vertices and edges it has."),
+        (["graph.gs", "--machine", "none.json"], "--machine none.json: No such file or directory. Known are "),
+        (["--vertices", "5", "--edges", "5", "--order", "x"], "--order x: is unknown; it must be one of natural, de"),
+    ],
+)
+def test_what_can_not_be_planned(store: Path, gstream: Command, arguments: list[str], message: str) -> None:
+    done = gstream("plan", "wcc", *arguments)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith(message), done.stderr
+    assert done.stderr.count("\n") == 1

@@ -90,6 +90,17 @@ def test_two_gpus(machine: Path, monkeypatch: pytest.MonkeyPatch, gstream: Comma
     assert (found["driver"], found["cuda"], found["gpu_error"]) == ("580.159.03", "13.0", None)
 
 
+def test_figures_are_saved_for_plans(machine: Path, monkeypatch: pytest.MonkeyPatch, gstream: Command) -> None:
+    assert gstream("doctor", "--save", "here.json").returncode == 0
+    found = json.loads(Path("here.json").read_text())
+    assert found["core_rates"]["pull_edges"] > 0 and found["sources"]["disk"] == "measured here"
+    plan = ("plan", "pagerank", "--vertices", 100, "--edges", 900, "--machine", "here.json", "--json")
+    assert json.loads(gstream(*plan).stdout)["machine"] == found["name"]
+    again = gstream("doctor", "--save", "here.json")
+    assert again.returncode == 2 and again.stderr.startswith("here.json: exists")
+    assert gstream("doctor", "--save", "here.json", "--force").returncode == 0
+
+
 def test_without_pycuda(machine: Path, monkeypatch: pytest.MonkeyPatch, gstream: Command) -> None:
     have_pycuda(monkeypatch, None)
     put(machine, "nvidia-smi", SMI)

@@ -39,7 +39,7 @@ def test_copies_wait_as_long_as_a_slow_link_would_take(monkeypatch):
     """Of 10 MiB at a quarter of the link's rate: three times as long as they took, at the rate of copies within."""
     gpu, inner = Gpu(0), list[int]()
     engine = SimpleNamespace(
-        devices=[SimpleNamespace(gpu=gpu)], measure=lambda: Constants(c2=4e6), _costs=SimpleNamespace()
+        devices=[SimpleNamespace(gpu=gpu)], measure=lambda: Constants(c2=4e6), costs=SimpleNamespace()
     )
     monkeypatch.setattr(link_limit.SlowLink, "_inner_rate", lambda link: 8e6)
     monkeypatch.setattr(link_limit.SlowLink, "_copy", lambda link, nbytes, stream: inner.append(nbytes))
@@ -51,4 +51,4 @@ def test_copies_wait_as_long_as_a_slow_link_would_take(monkeypatch):
         stream.synchronize()
         array.free()
     assert sum(inner) == pytest.approx((10 << 20) * (1 / 1e6 - 1 / 4e6) * 8e6, rel=1e-6) and max(inner) <= BLOCK_BYTES
-    assert gpu.write == usual and engine._costs._constants.c2 == 1e6
+    assert gpu.write == usual and engine.costs._constants.c2 == 1e6

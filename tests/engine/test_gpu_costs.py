@@ -127,7 +127,7 @@ def engine_of(store, folder, monkeypatch, devices=1, **options):
     gpus = [StandInGpu(number, reached=tuple(range(devices))) for number in range(devices)]
     for device, gpu in zip(engine.devices, gpus, strict=True):
         device.gpu = gpu
-    engine._costs = CostModel(engine.devices, 1, lambda: pytest.fail("the host is measured"), folder)
+    engine.costs = CostModel(engine.devices, 1, lambda: pytest.fail("the host is measured"), folder)
     return engine
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from gstream.algorithms.centrality import paths
 from gstream.algorithms.centrality.path_search import PathSearch
-from gstream.algorithms.declaration import DRAWN, SOURCE, SWITCH, WHOLE, Algorithm, Option
+from gstream.algorithms.declaration import DRAWN, SOURCE, SWITCH, WHOLE, Algorithm, Option, Work
 from gstream.algorithms.support.arguments import source_ids
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
@@ -52,6 +52,7 @@ ALGORITHM = Algorithm(
         ".paths:begin_source step_on count_paths find_level add_dependencies close_source",
     ),
     proof_units=(".path_weighing:weigh_paths close_weighing",),
+    work=Work(edges=7.5, gpu_edges=8.0, per="k", sources=1, moved=(3.0, 12.0), spread=1.6),
 )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from gstream.algorithms.declaration import (
     WEIGHTED,
     Algorithm,
     Option,
+    Work,
     at_most,
     tolerance,
 )
@@ -52,6 +53,7 @@ ALGORITHMS = (
         program="gstream.programs.pagerank:PersonalizedPageRank",
         units=("gstream.programs.pagerank:WeightedPageRank", "gstream.programs.inflow:Outflow"),
         proof_units=(".residual_proofs:spread_rank spread_weighed",),
+        work=Work(edges=1.1, times=(8, 14, 60), spread=1.2, answer=4),
     ),
     Algorithm(
         "katz", "Katz centrality, NetworkX's definition",
@@ -68,6 +70,7 @@ ALGORITHMS = (
         weights=ANY, holds="24",
         program="gstream.programs.katz:Katz", units=("gstream.programs.katz:WeightedKatz",),
         proof_units=(".residual_proofs:spread_rank spread_weighed",),
+        work=Work(gpu_edges=2.5, times=(4, 7, 40), spread=1.3),
     ),
     Algorithm(
         "eigenvector", "eigenvector centrality, over in-edges as NetworkX",
@@ -79,6 +82,7 @@ ALGORITHMS = (
         program="gstream.programs.eigenvector:Eigenvector",
         units=("gstream.programs.eigenvector:WeightedEigenvector",),
         proof_units=(".residual_proofs:spread_rank spread_weighed",),
+        work=Work(edges=1.1, gpu_edges=2.0, times=(10, 18, 100), spread=1.3),
     ),
     Algorithm(
         "hits", "hubs and authorities, each of sum 1 as NetworkX",
@@ -94,6 +98,7 @@ ALGORITHMS = (
         program="gstream.programs.hits:Authorities",
         units=("gstream.programs.hits:Hubs WeightedAuthorities WeightedHubs",),
         proof_units=(".residual_proofs:spread_rank spread_weighed",),
+        work=Work(edges=1.4, gpu_edges=6.0, times=(6, 18, 100), spread=1.4, answer=16),
     ),
 )  # fmt: skip
 
@@ -190,7 +195,7 @@ def _turns(weighted: bool) -> tuple[type[Authorities], type[Authorities]]:
 def program_of_hits(session: Session, max_iter: int, tol: float, normalized: bool, weighted: bool) -> Authorities:
     """The first of the two programs. Raises UsageError on numbers that mean nothing, CapError as either does."""
     check_tolerance(tol, max_iter)
-    zeros = np.zeros(session.meta.vertices)
+    zeros = session.zeros()
     session.foresee(beside=2 * zeros.nbytes)  # hubs and authorities
     along, against = _turns(weighted)
     first = along(score=zeros)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.declaration import DEGREE, Algorithm
+from gstream.algorithms.declaration import DEGREE, Algorithm, Work
 from gstream.algorithms.support.session import Session
 from gstream.results.column import Answer, Column
 
@@ -23,6 +23,7 @@ ALGORITHM = Algorithm(
     columns=("degree", "vertices"), rows=DEGREE,
     proof="certify_degrees", proof_bytes=43, certificate="every list counted",
     holds="0", proof_units=(".residual_proofs:spread_rank",),
+    work=Work(edges=0.0, gpu_edges=0.0, vertices=3, gpu_vertices=3, moved=(0.0, 0.0), spread=1.6, answer=16),
 )  # fmt: skip
 
 BLOCK = 1 << 20  # vertices whose degrees are in memory at once

@@ -26,6 +26,7 @@ from gstream.algorithms.declaration import (
     WEIGHTED,
     Algorithm,
     Option,
+    Work,
     at_most,
     exactly,
     tolerance,
@@ -78,6 +79,7 @@ ALGORITHM = Algorithm(
         "gstream.programs.pagerank:PersonalizedPageRank WeightedPageRank", "gstream.programs.inflow:Outflow",
     ),
     proof_units=(".residual_proofs:spread_rank spread_weighed",),
+    work=Work(times=(8, 16, 60), per="iterations", spread=1.2, answer=4),
 )  # fmt: skip
 
 
@@ -180,9 +182,9 @@ def _weighted(
         )
     vertices = session.meta.vertices
     if preference is None:
-        preference = np.full(vertices, 1 / max(1, vertices))
+        preference = session.zeros() if session.engine.plans_only else np.full(vertices, 1 / max(1, vertices))
     kind = ActiveWeightedPageRank if "active_above" in given else WeightedPageRank
-    program = kind(preference=preference, strength=np.zeros(vertices), **given)
+    program = kind(preference=preference, strength=session.zeros(), **given)
     check_run_memory(session, Outflow(), program)
     return program
 
@@ -198,6 +200,8 @@ def preference_of(session: Session, personalization: Any) -> np.ndarray | None:
     """float64[V] in store order, sum 1; None without a personalization."""
     if personalization is None:
         return None
+    if session.engine.plans_only:
+        return session.zeros()
     stored, values = find_numbers(session.store, personalization, "personalization", "weight", least=0.0)
     with np.errstate(over="ignore"):
         most = float(values.sum())

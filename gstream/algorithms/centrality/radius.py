@@ -14,7 +14,7 @@ import numpy as np
 
 from gstream.algorithms.centrality import levelcounts
 from gstream.algorithms.centrality.reach import check_seed
-from gstream.algorithms.declaration import SEED, WHOLE, Algorithm, Option
+from gstream.algorithms.declaration import SEED, WHOLE, Algorithm, Option, Work
 from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.session import Session
 from gstream.engine.sweep_state import Arrays, SweepState
@@ -36,6 +36,7 @@ ALGORITHM = Algorithm(
     kept="14, and 2 for each hop: sums of sketches, two sketches, radii",
     holds="62, and 2 for each hop (under a cap of 8 at least)",
     program="gstream.programs.sketches:Sketches",
+    work=Work(edges=1.4, gpu_edges=60.0, times=(30, 106, 300), moved=(0.5, 1.0), spread=1.5),
 )  # fmt: skip
 
 PHI = 0.77351  # Flajolet and Martin 1985
@@ -112,7 +113,7 @@ def _begin(session: Session, sketches: int, max_iter: int, seed: int) -> tuple[S
         raise UsageError(f"--max-iter {max_iter}: must be at least 0. It counts hops.")
     check_seed(seed)
     engine, vertices = session.engine, session.meta.vertices
-    program = Sketches(low=np.zeros(vertices), high=np.zeros(vertices))
+    program = Sketches(low=session.zeros(), high=session.zeros())
     session.foresee(beside=vertices * (RADIUS_BYTES + session.id_dtype.itemsize))
     if engine.options.host_memory is None:
         return program, max_iter + 1

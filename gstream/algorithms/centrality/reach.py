@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.centrality import levelcounts
-from gstream.algorithms.declaration import DRAWN, SEED, SWITCH, Algorithm, Option
+from gstream.algorithms.declaration import DRAWN, SEED, SWITCH, Algorithm, Option, Work
 from gstream.algorithms.support.lists import FIRST_ROUNDS, OneThread
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
@@ -40,6 +40,7 @@ ALGORITHMS = (
         program="gstream.programs.reach:Reach",
         units=(".levelcounts:begin_searches count_fresh pass_on",),
         proof_units=("gstream.programs.bfs:BFSBack",),
+        work=Work(edges=30.0, gpu_edges=300.0, per="k", sources=64, moved=(6.0, 12.0), spread=1.8),
     ),
     Algorithm(
         "harmonic", "harmonic centrality, over paths to a vertex as NetworkX",
@@ -55,6 +56,7 @@ ALGORITHMS = (
         program="gstream.programs.reach:Reach",
         units=(".levelcounts:begin_searches count_fresh pass_on",),
         proof_units=("gstream.programs.bfs:BFSBack",),
+        work=Work(edges=30.0, gpu_edges=300.0, per="k", sources=64, moved=(6.0, 12.0), spread=1.8),
     ),
 )  # fmt: skip
 
@@ -280,7 +282,7 @@ def _search_by_rounds(
 def program_of_reach(session: Session, k: int | None, seed: int, **options: Any) -> Reach:
     """The program of 64 searches. Raises UsageError as the runs do."""
     check_drawn(session, k, seed)
-    bit = np.zeros(session.meta.vertices)
+    bit = session.zeros()
     session.foresee(beside=KEPT * bit.nbytes)
     return Reach(bit=bit)
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.centrality.residual_proofs import EPSILON, relative_rounding
-from gstream.algorithms.declaration import ANY, INITIAL, NOT_NEGATIVE, NUMBER, Algorithm, Option, exactly
+from gstream.algorithms.declaration import ANY, INITIAL, NOT_NEGATIVE, NUMBER, Algorithm, Option, Work, exactly
 from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.refusal import refuse_vertices
 from gstream.algorithms.support.session import Session
@@ -53,6 +53,7 @@ ALGORITHMS = (
         weights=NOT_NEGATIVE, holds="40",
         program="gstream.programs.heat:Heat", units=("gstream.programs.inflow:Inflow",),
         proof_units=("spread_weights",),
+        work=Work(edges=1.4, gpu_edges=3.0, per="iterations", spread=1.4),
     ),
     Algorithm(
         "circuit", "circuit simulation, as CuSha and Garaph run it",
@@ -66,6 +67,7 @@ ALGORITHMS = (
         program="gstream.programs.circuit:Circuit",
         units=("gstream.programs.inflow:Inflow",),
         proof_units=("spread_weights",),
+        work=Work(edges=1.4, gpu_edges=3.0, per="iterations", spread=1.4),
     ),
     Algorithm(
         "neural", "neural network simulation, as CuSha and Garaph run it",
@@ -77,6 +79,7 @@ ALGORITHMS = (
         weights=ANY, holds="32",
         program="gstream.programs.neural:Neural",
         proof_units=("spread_weights",),
+        work=Work(edges=0.8, gpu_edges=2.0, per="iterations", spread=1.6),
     ),
 )  # fmt: skip
 
@@ -295,7 +298,7 @@ def program_of_circuit(session: Session, initial: Any, iterations: int) -> Progr
 
 
 def _after_inflow(session: Session, kind: type[Program]) -> Program:
-    zeros = np.zeros(session.meta.vertices)
+    zeros = session.zeros()
     program = kind(initial=zeros, inflow=zeros)
     check_run_memory(session, Inflow(), program)
     return program
@@ -303,4 +306,4 @@ def _after_inflow(session: Session, kind: type[Program]) -> Program:
 
 def program_of_neural(session: Session, initial: Any, iterations: int) -> Program:
     """As program_of_heat; no program comes before it."""
-    return Neural(initial=np.zeros(session.meta.vertices))
+    return Neural(initial=session.zeros())

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.components import boruvka
-from gstream.algorithms.declaration import ANY, EDGE, Algorithm
+from gstream.algorithms.declaration import ANY, EDGE, Algorithm, Work
 from gstream.algorithms.support.edgerows import check_ascending, edge_columns, natural_bytes, natural_names
 from gstream.algorithms.support.refusal import check_said, refuse, refuse_edge
 from gstream.algorithms.support.session import Session
@@ -44,6 +44,7 @@ ALGORITHM = Algorithm(
     kept="18 to 32: components, least edges of vertices, edges of the forest",
     holds="26 to 32, reordered 4 more; of the answer 22 to 28 an edge",
     units=(".boruvka:scan_lists settle_shared",), proof_units=("check_edges",),
+    work=Work(edges=10.5, gpu_edges=150.0, moved=(4.0, 8.0), spread=1.6, answer=24),
 )  # fmt: skip
 
 WAYS = 64  # times that ways to roots are halved: as many as bits of their lengths

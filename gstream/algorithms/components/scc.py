@@ -26,7 +26,7 @@ from gstream.algorithms.components import one_thread, strong
 from gstream.algorithms.components.component_proofs import certify_wcc
 from gstream.algorithms.components.forest import count_roots, least_natural, relabel
 from gstream.algorithms.components.wcc import run_wcc
-from gstream.algorithms.declaration import Algorithm
+from gstream.algorithms.declaration import Algorithm, Work
 from gstream.algorithms.support.arguments import unreached
 from gstream.algorithms.support.array_sweep import join_falls
 from gstream.algorithms.support.lists import lists_of
@@ -46,6 +46,7 @@ ALGORITHM = Algorithm(
     holds="17, at first as bfs",
     units=("cuda:components", "gstream.programs.bfs:BFS BFSBack", ".strong:mark_ends spread_colors collect"),
     proof_units=(".strong:check_reach count_entries take_off",),
+    work=Work(edges=5.0, gpu_edges=40.0, moved=(1.0, 4.0), spread=2.5, answer=4),
 )  # fmt: skip
 
 LONGEST = 1000  # supersteps of a search: where paths are longer, colours divide them sooner

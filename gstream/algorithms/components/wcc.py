@@ -34,7 +34,7 @@ from gstream.algorithms.components.forest import (
     least_members,
     names_bytes,
 )
-from gstream.algorithms.declaration import EXECUTION, Algorithm
+from gstream.algorithms.declaration import EXECUTION, Algorithm, Work
 from gstream.algorithms.support.arguments import rounds_of
 from gstream.algorithms.support.portions import portions
 from gstream.algorithms.support.session import Session
@@ -51,6 +51,7 @@ ALGORITHMS = (
         plan="program_of_wcc", proof=".component_proofs:certify_wcc", proof_bytes=26, certificate="exact",
         kept="4: trees",
         holds="8, directed 12", units=("cuda:components",),
+        work=Work(edges=0.02, gpu_edges=0.02, vertices=12, gpu_vertices=0.5, moved=(0.05, 1.0), spread=1.6, answer=4),
     ),
     Algorithm(
         "hcc", "components by label propagation, for comparison with wcc",
@@ -61,6 +62,7 @@ ALGORITHMS = (
         directed=False, holds="8",
         otherwise="labels travel along edges one way. Use wcc's union-find, or convert with --undirected.",
         program="gstream.programs.wcc:WCC", units=("cuda:components",),
+        work=Work(gpu_edges=5.0, times=(2, 3, 12), moved=(0.7, 1.0), spread=1.5, answer=4),
     ),
 )  # fmt: skip
 

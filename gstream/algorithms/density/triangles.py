@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.declaration import Algorithm
+from gstream.algorithms.declaration import Algorithm, Work
 from gstream.algorithms.density import joins
 from gstream.algorithms.density.joined import cuts_of, is_left, note_joined, nothing_joined
 from gstream.algorithms.support.blocks import (
@@ -53,6 +53,7 @@ ALGORITHMS = (
         proof_units=(
             ".triangle_proofs:mark_near", "..support.simple:note_ends", ".triangle_proofs:count_between",
         ),
+        work=Work(edges=0.095, gpu_edges=0.2, root=True, moved=(2.0, 6.0), spread=2.5),
     ),
     Algorithm(
         "lcc", "local clustering coefficient, LDBC's definition",
@@ -67,6 +68,7 @@ ALGORITHMS = (
         proof_units=(
             ".triangle_proofs:mark_near", "..support.simple:note_ends", ".triangle_proofs:count_between",
         ),
+        work=Work(edges=0.1, gpu_edges=0.25, root=True, moved=(2.0, 6.0), spread=2.5),
     ),
 )  # fmt: skip
 

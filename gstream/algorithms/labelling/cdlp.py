@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gstream.algorithms.declaration import Algorithm, exactly
+from gstream.algorithms.declaration import Algorithm, Work, exactly
 from gstream.algorithms.support.blocks import (
     Blocks,
     OnGpu,
@@ -46,6 +46,7 @@ ALGORITHM = Algorithm(
     certificate="none: a label follows from the labels of the round before, which are gone",
     kept="4: labels",
     holds="16, degrees; blocks", units=("gather_labels",),
+    work=Work(edges=4.3, gpu_edges=60.0, per="iterations", spread=1.6),
 )  # fmt: skip
 
 FIRST_BYTES = 8  # `Blocks` holds one element more than there are vertices

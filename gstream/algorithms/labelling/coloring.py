@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.declaration import Algorithm
+from gstream.algorithms.declaration import Algorithm, Work
 from gstream.algorithms.labelling import palette
 from gstream.algorithms.support.array_sweep import join_falls
 from gstream.algorithms.support.blocks import degrees_bytes, most_neighbours, neighbours, neighbours_dtype
@@ -43,6 +43,7 @@ ALGORITHM = Algorithm(
     kept="17: colours, colours of neighbours, neighbours ahead that have none",
     holds="17, degrees at first, reordered 4 more then",
     units=(".palette:count_ahead give_colors tell_behind",), proof_units=(".palette:check_colors",),
+    work=Work(edges=12.5, gpu_edges=300.0, moved=(10.0, 100.0), spread=2.0, answer=4),
 )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from gstream.algorithms.declaration import (
     VERTEX_SET,
     Algorithm,
     Option,
+    Work,
 )
 from gstream.algorithms.subgraphs import extract
 from gstream.algorithms.subgraphs.edge_table import Chosen, EdgeTable
@@ -57,6 +58,7 @@ ALGORITHMS = (
         kept="0.25: sets; rows of each page",
         holds="2, reordered and undirected 4 more",
         units=(".extract:count_edges",), proof_units=(".extract:sum_edges sum_plain_edges",),
+        work=Work(edges=2.2, gpu_edges=50.0, moved=(1.0, 1.0), spread=3.0, answer=2),
     ),
     Algorithm(
         "egonet", "edges among the vertices within some edges of a source",
@@ -73,6 +75,7 @@ ALGORITHMS = (
             "..traversal.nearest:nearest_by_hops", "..traversal.distance_proofs:check_hops",
             "..traversal.bothways:check_both", ".extract:sum_edges sum_plain_edges",
         ),
+        work=Work(edges=2.4, gpu_edges=10.0, moved=(1.0, 1.5), spread=6.0, answer=2),
     ),
     Algorithm(
         "cross", "edges from some vertices to others",
@@ -87,6 +90,7 @@ ALGORITHMS = (
         kept="0.25: sets; rows of each page",
         holds="2, reordered and undirected 4 more",
         units=(".extract:count_edges",), proof_units=(".extract:sum_edges sum_plain_edges",),
+        work=Work(edges=2.0, gpu_edges=50.0, moved=(1.0, 1.0), spread=3.0, answer=2),
     ),
 )  # fmt: skip
 

@@ -82,6 +82,11 @@ class Session(Keeping):
         if cap is not None and held > cap:
             raise self._too_little(held + self.least_pages(), held)
 
+    def zeros(self) -> np.ndarray:
+        """float64[V] of zeros; of a plan that nothing runs by, one number in all places."""
+        vertices = self.meta.vertices
+        return np.broadcast_to(np.zeros(1), vertices) if self.engine.plans_only else np.zeros(vertices)
+
     def release(self, *arrays: np.ndarray) -> None:
         """The opposite of `reserve`, for arrays that are given back before the call ends."""
         self.engine.note_peak()
@@ -180,7 +185,7 @@ class Session(Keeping):
     @property
     def on_gpus(self) -> bool:
         """Whether all devices are GPUs, so that they run record kernels themselves."""
-        return all(spec.kind == "cuda" for spec in self.engine.specs)
+        return bool(self.engine.on_gpus)
 
     @property
     def ranks(self) -> Ranks | None:

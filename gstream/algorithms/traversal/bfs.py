@@ -10,7 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.declaration import EITHER_WAY, PREDECESSORS, RADIUS, SOURCE, TARGETS, WHOLE, Algorithm, Option
+from gstream.algorithms.declaration import (
+    EITHER_WAY,
+    PREDECESSORS,
+    RADIUS,
+    SOURCE,
+    TARGETS,
+    WHOLE,
+    Algorithm,
+    Option,
+    Work,
+)
 from gstream.algorithms.support.arguments import source_ids, unreached
 from gstream.algorithms.support.counting import count_others
 from gstream.algorithms.support.session import Session
@@ -40,6 +50,7 @@ ALGORITHMS = (
         program="gstream.programs.bfs:BFS",
         units=(".nearest:open_words draw open_pushing open_childless nearest_by_hops least_key",),
         proof_units=(".distance_proofs:check_hops",),
+        work=Work(edges=0.5, gpu_edges=0.4, vertices=25, gpu_vertices=2, moved=(0.2, 1.2), answer=8),
     ),
     Algorithm(
         "khop", "vertices within some edges of a source",
@@ -52,6 +63,7 @@ ALGORITHMS = (
         proof_units=(
             ".nearest:nearest_by_hops", ".distance_proofs:check_hops", ".bothways:check_both",
         ),
+        work=Work(edges=0.05, gpu_edges=0.1, vertices=8, gpu_vertices=1, moved=(0.1, 1.0), spread=4.0, answer=4),
     ),
 )  # fmt: skip
 
@@ -117,7 +129,8 @@ def program_of_khop(session: Session, source: Any, radius: int, undirected: bool
     """The program of a search. Raises UsageError (no source; negative radius; edges of a directed graph either way)."""
     check_radius(radius)
     if undirected and session.meta.directed:
-        raise UsageError("khop --undirected: has no plan on a directed store, as page kernels do it. Run it.")
+        session.check_memory(session.meta.vertices * BFS.value.dtype.itemsize)
+        session.stands_in = True  # for page kernels
     return program_of_bfs(session, source_ids(source, "khop"), radius, predecessors=False)
 
 

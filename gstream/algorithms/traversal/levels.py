@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.declaration import ANY, SWITCH, Algorithm, Option
+from gstream.algorithms.declaration import ANY, SWITCH, Algorithm, Option, Work
 from gstream.algorithms.support.array_sweep import join_falls
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_said, refuse_vertices
@@ -47,6 +47,7 @@ ALGORITHM = Algorithm(
     kept="12, weighted 20: in-edges left, levels, distances",
     holds="16, weighted 24", weights=ANY,
     units=("take_level peel reach_out find_above",), proof_units=("levels_again distances_again",),
+    work=Work(edges=20.0, gpu_edges=300.0, moved=(2.0, 100.0), spread=4.0),
 )  # fmt: skip
 
 SHOWN = 10  # vertices of a cycle in a message, at most

@@ -25,6 +25,7 @@ from gstream.algorithms.declaration import (
     TARGETS,
     Algorithm,
     Option,
+    Work,
 )
 from gstream.algorithms.support.arguments import limit_of, rounds_of, source_ids, unreached
 from gstream.algorithms.support.caps import check_run_memory
@@ -60,6 +61,7 @@ ALGORITHM = Algorithm(
     proof_units=(
         ".distance_proofs:check_paths", "gstream.programs.sssp:SSSP64", ".float_proof:check_lengths",
     ),
+    work=Work(gpu_edges=3.0, times=(3, 6, 20), moved=(0.4, 1.2), spread=1.6),
 )  # fmt: skip
 
 EXACT = 1 << 53  # whole numbers up to this one are float64s

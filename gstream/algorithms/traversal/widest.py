@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.declaration import EXECUTION, NOT_NEGATIVE, SOURCE, Algorithm
+from gstream.algorithms.declaration import EXECUTION, NOT_NEGATIVE, SOURCE, Algorithm, Work
 from gstream.algorithms.support.arguments import rounds_of, source_ids
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
@@ -36,6 +36,7 @@ ALGORITHM = Algorithm(
     weights=NOT_NEGATIVE, holds="8, integer weights 20",
     program="gstream.programs.widest:Widest",
     proof_units=("check_widths bear_widths",),
+    work=Work(gpu_edges=4.0, times=(2, 6, 20), moved=(0.4, 1.0), spread=1.6, answer=4),
 )  # fmt: skip
 
 

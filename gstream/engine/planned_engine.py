@@ -1,0 +1,189 @@
+"""An engine that plans for a machine that is not at hand, and runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gstream.devices.job import DevicePlan
+from gstream.engine.engine import Engine
+from gstream.options.auto_devices import is_auto
+from gstream.options.memory import SPARE
+from gstream.options.run_options import READ_THREADS, RunOptions, parse_devices, split_cores
+from gstream.paging.kept_memory import FRESH
+from gstream.paging.ownership import Partition
+from gstream.paging.page_source import SourcePlan
+from gstream.paging.page_table import PageTable
+from gstream.planning.cost_equations import Constants
+from gstream.planning.machines import Machine
+from gstream.planning.memory_fit import graph_of
+from gstream.planning.plan import Plan
+from pagestore.errors import CapError, DeviceMissingError, UsageError
+
+USABLE = 0.94  # of a GPU's memory: the rest is CUDA's own
+
+
+@dataclass(frozen=True)
+class PlannedDevice:
+    """A device as plans see one. room: bytes of memory of its own, None: host memory."""
+
+    room: int | None
+
+    @property
+    def in_place(self) -> bool:
+        return self.room is None
+
+    def capacity(self) -> int | None:
+        """Bytes that a job may hold."""
+        return self.room
+
+    def cached(self, *_: Any) -> dict[str, np.ndarray]:
+        """No run was before."""
+        return {}
+
+    def take(self, count: int, dtype: Any, fill: Any = None) -> np.ndarray:
+        """As of gstream.devices.base.Device."""
+        return FRESH.take(count, dtype, fill)
+
+
+@dataclass(frozen=True)
+class PlannedExchange:
+    """How they agree, as plans see it."""
+
+    devices: list[PlannedDevice]
+    partition: Partition
+    notifies: bool
+
+
+class NothingRead:
+    """Sources of an engine that has read nothing."""
+
+    bytes_read = 0
+
+    def unread(self, table: PageTable, plan: SourcePlan) -> int:
+        """All pages that are to stay in host memory."""
+        return table.pages if plan.resident else 0
+
+    def cached(self, table: PageTable, plan: SourcePlan) -> int:
+        """None."""
+        return 0
+
+
+@dataclass(frozen=True)
+class PlannedDisks:
+    """Threads that read ahead from the machine's disks."""
+
+    threads: int
+
+    def streamed(self) -> int:
+        """Reads under way at a time."""
+        return self.threads
+
+    def planned(self, plan: Plan, constants: Constants, measures: bool = True) -> Plan:
+        """The plan with the machine's constants."""
+        return replace(plan, constants=constants, read_threads=self.threads)
+
+
+@dataclass(frozen=True)
+class PlannedCosts:
+    """The machine's constants."""
+
+    constants: Constants
+    core_constants: Constants
+    factors: dict[str, float]
+
+    def with_lanes(self, plan: DevicePlan) -> DevicePlan:
+        """The same: nothing runs by it."""
+        return plan
+
+    def looked_again(self, known: Constants) -> Constants:
+        """The same: there is nothing to measure."""
+        return known
+
+    def factor(self, name: str) -> float | None:
+        """What runs taught there, as of gstream.planning.cost_model."""
+        return self.factors.get(name)
+
+    def close(self) -> None:
+        """Nothing was learnt."""
+
+
+class PlannedEngine(Engine):
+    """Plans runs over `store`, a real one or a CountedStore, on `machine`. host_memory: a cap, in bytes, as the options
+    can't have one that this machine lacks.
+
+    Raises UsageError, and DeviceMissingError for a GPU that the machine lacks.
+    """
+
+    plans_only = True
+
+    def __init__(self, store: Any, options: RunOptions, machine: Machine, host_memory: int | None = None) -> None:
+        self.store, self.options, self.machine, self.note = store, options, machine, ""
+        every = ",".join(f"cuda:{number}" for number in range(machine.gpus)) or "host"
+        self.specs, beside = split_cores(parse_devices([every] if is_auto(options.devices) else options.devices))
+        for spec in self.specs:
+            if spec.kind != "host" and spec.seed >= machine.gpus:
+                raise DeviceMissingError(
+                    f"--devices {spec.kind}:{spec.seed}: the machine {machine.name} has {machine.gpus} GPU(s). Name "
+                    "others, or another machine."
+                )
+        gpus = self.on_gpus
+        self.sheet = not machine.is_measured(gpus)
+        self.device_counts = len(self.specs), sum(spec.kind == "host" for spec in self.specs)
+        self.graph = graph_of(store, len(self.specs))
+        planned = [PlannedDevice(int(machine.gpu_memory * USABLE) if gpus else None) for _ in self.specs]
+        self.devices: Any = planned
+        alone = planned[:1]
+        self.exchange: Any = PlannedExchange(planned, Partition.equal(len(planned)), not gpus or len(planned) == 1)
+        self._alone: Any = PlannedExchange(alone, Partition.equal(1), True)
+        self.cores: Any = PlannedDevice(None) if beside else None
+        self.sources: Any = NothingRead()
+        self._readers: Any = PlannedDisks(int(options.read_threads or READ_THREADS))
+        share = min(1.0, (options.threads or machine.cores) / machine.cores)
+        cores = machine.constants(False)
+        cores = replace(cores, pull_edges=cores.pull_edges * share, push_edges=cores.push_edges * share)
+        self.costs: Any = PlannedCosts(
+            machine.constants(True) if gpus else cores, cores, machine.gpu_factors if gpus else machine.core_factors
+        )
+        self.memory, self.keeper, self.any_way, self.most_device_bytes = FRESH, None, False, None
+        self.ranks = None
+        self.swept, self._known = {}, {False: {}, True: {}}
+        self._peak = self.beside_bytes = self.beside_device_bytes = self.later_bytes = 0
+        self._cap, self.lacks = host_memory, 0
+        if host_memory is not None and host_memory > machine.memory:
+            raise UsageError(
+                f"--host-memory {host_memory}: more than the {machine.memory} bytes that the machine {machine.name} "
+                "has. Pass less."
+            )
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    @contextmanager
+    def caps_kept(self) -> Iterator[None]:
+        """As of Engine; `lacks` keeps what was needed."""
+        before, self.lacks = self._cap, 0
+        with super().caps_kept():
+            try:
+                yield
+            finally:
+                self._cap = before
+
+    def lift_cap(self, error: CapError) -> None:
+        """As of Engine; of a machine's own memory, too."""
+        if error.option != "--host-memory":
+            super().lift_cap(error)
+            return
+        self.lacks = self._cap = error.need
+
+    @property
+    def host_memory(self) -> int:
+        """Bytes that attributes and pages may take in the machine's memory."""
+        return int(self.machine.memory * SPARE) if self._cap is None else self._cap
+
+    def add_counts(self, stats: Any) -> None:
+        """Nothing is counted: nothing runs."""

@@ -1,0 +1,160 @@
+"""Plans without a store and without the machine: of every algorithm, in every range, and as the same store's plan."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import gstream
+from gstream.algorithms.machine_plans import machine_facts
+from gstream.algorithms.registry import ALGORITHMS
+from gstream.planning.counted_store import CountedStore
+from gstream.planning.machines import FOLDER, Machine, find_machine, machine_of, names, save_machine
+from pagestore.errors import CapError, DeviceMissingError, InputError, UsageError
+from tests.answers.graphs import Example
+
+MACHINES = ("laptop", "h100x1", "h100x8")
+SLOW = Machine(
+    "slow", 2, 1 << 34, core_rates={"pull_edges": 1e6, "push_edges": 1e6}, sources={"core_rates": "measured"}
+)
+
+
+def planned(name: str, machine: str, vertices: int, edges: int) -> dict[str, float]:
+    facts = gstream.plan(name, vertices=vertices, edges=edges, machine=machine)
+    assert facts["algorithm"] == name and facts["rests_on"]
+    found = facts["call_seconds"]
+    assert 0 < found["least"] <= found["usual"] <= found["most"] < float("inf")
+    for seconds in facts["convert_seconds"].values():
+        assert 0 < seconds["least"] < seconds["usual"] < seconds["most"] < float("inf")
+    return found
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_more_edges_take_no_less_time(name, machine):
+    """In memory, streamed to a GPU, and from disk."""
+    before = dict.fromkeys(("least", "usual", "most"), 0.0)
+    for edges in (10**7, 10**9, 10**10):
+        found = planned(name, machine, 10**6, edges)
+        assert all(found[key] >= before[key] for key in before), (edges, before, found)
+        before = found
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_counts_and_the_store_that_has_them_give_one_plan(name, tmp_path):
+    found = ALGORITHMS[name]
+    rng = np.random.default_rng(1)
+    ends = (rng.zipf(1.7, (2, 20_000)) % 1000).astype(np.uint32)
+    directed = found.directed is not False
+    example = Example(1000, *ends, rng.integers(1, 9, 20_000).astype(np.float32) + 0.5, directed=directed)
+    with gstream.open(example.stored(tmp_path)) as graph:
+        meta = graph.store.meta
+        counts = CountedStore(meta.vertices, meta.graph_edges, True, directed, page_bytes=meta.page_bytes)
+        facts = [machine_facts(name, store, SLOW, {}, {}) for store in (graph.store, counts)]
+    of_store, of_counts = (one["call_seconds"] for one in facts)
+    assert of_store["least"] <= of_counts["usual"] <= of_store["most"]
+    assert of_counts["least"] <= of_store["usual"] <= of_counts["most"]
+    of_store, of_counts = (sum(one["host_bytes"].values()) for one in facts)
+    assert of_counts == pytest.approx(of_store, rel=0.5)
+
+
+def test_a_graph_beyond_a_machine_comes_from_disk_and_by_chunks():
+    facts = gstream.plan("pagerank", vertices=6 * 10**9, edges=275 * 10**9, machine="dgx-h100", iterations=10)
+    assert (facts["case"], facts["devices"], facts["supersteps"]) == (3, 8, 10) and facts["chunks"] > 1
+    assert facts["in_host_memory"] == {"in": True} or facts["disks"] == 1
+    assert facts["store_bytes"] > 2 * 275 * 10**9 * 8, "both ways, in IDs of 8 bytes"
+    one = gstream.plan("pagerank", vertices=10**8, edges=10**10, machine="h100x8", devices="cuda:0", iterations=999)
+    all_eight = gstream.plan("pagerank", vertices=10**8, edges=10**10, machine="h100x8", iterations=999)
+    assert one["call_seconds"]["usual"] > 3 * all_eight["call_seconds"]["usual"]
+    cores = gstream.plan("pagerank", vertices=10**8, edges=10**10, machine="h100x8", devices="host", iterations=10)
+    assert not cores["copies"] and cores["devices_are"] == "host"
+
+
+def test_programs_with_arrays_of_all_vertices_take_no_memory_to_plan():
+    for name in ("hits", "heat", "radius", "closeness", "rwr"):
+        facts = gstream.plan(name, vertices=4 * 10**9, edges=10**11, machine="dgx-h100")
+        assert facts["call_seconds"]["usual"] > 0 and not facts["lacks"]
+
+
+def test_what_does_not_fit_a_machine_is_told():
+    facts = gstream.plan("msf", vertices=10**6, edges=10**10, machine="laptop")
+    assert facts["lacks"] > find_machine("laptop").memory
+    with pytest.raises(CapError, match="bytes are needed at least"):
+        gstream.plan("pagerank", vertices=10**10, edges=10**11, machine="laptop")
+
+
+def test_ranges_say_what_they_rest_on():
+    sheet = gstream.plan("bfs", vertices=10**8, edges=10**9, machine="h100x1")
+    measured = gstream.plan("bfs", vertices=10**8, edges=10**9, machine="h200x1")
+    assert "data sheets" in sheet["rests_on"][0] and "measured" in measured["rests_on"][0]
+    wide, narrow = (one["call_seconds"]["most"] / one["call_seconds"]["least"] for one in (sheet, measured))
+    assert wide > narrow
+    learnt = replace(find_machine("h200x1"), gpu_factors={"takes bfs": 2.0})
+    facts = gstream.plan("bfs", vertices=10**8, edges=10**9, machine=learnt)
+    assert facts["rests_on"][0].startswith("runs of bfs here, within 1.3 times")
+    assert facts["call_seconds"]["usual"] > measured["call_seconds"]["usual"]
+
+
+def test_machines_that_come_with_gstream():
+    assert set(MACHINES) <= set(names()) and {"h100x2", "h200x1", "dgx-h100"} <= set(names())
+    for name in names():
+        machine = find_machine(name)
+        assert machine.name == name and machine.about
+        told = {"core_rates", "disk", "convert"} | ({"gpu_rates", "gpu_memory"} if machine.gpus else set())
+        assert told <= machine.sources.keys(), "each says where its figures come from"
+        assert set(json.loads((FOLDER / f"{name}.json").read_text())["convert"]) == {"text", "binary", "generate"}
+
+
+def test_machines_are_saved_and_read(tmp_path):
+    save_machine(SLOW, tmp_path / "slow.json")
+    assert find_machine(tmp_path / "slow.json") == SLOW
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "m.json: is no JSON: "),
+        ("[]", "m.json: is no JSON object."),
+        ('{"name": "a", "cores": 2}', "m.json: field 'memory' is missing."),
+        ('{"name": "a", "cores": 0, "memory": 1e9}', "m.json: field 'cores' is 0; it must be a number from 1 to"),
+        ('{"name": "a", "cores": 2.5, "memory": 1e9}', "m.json: field 'cores' is 2.5; it must be a whole number."),
+        ('{"name": "a", "cores": 2, "memory": 1e9, "speed": 1}', "m.json: field 'speed' is unknown; known are name,"),
+        ('{"name": "a", "cores": 2, "memory": 1e9, "gpus": 1}', "m.json: field 'gpu_memory' is missing, and gpus is"),
+        ('{"name": 1, "cores": 2, "memory": 1e9}', "m.json: field 'name' is 1; it must be text."),
+        ('{"name": "a", "cores": 2, "memory": 1e9, "disk": NaN}', "m.json: field 'disk' is nan; it must be a number"),
+        ('{"name": "a", "cores": 2, "memory": 1e9, "core_rates": {"c3": 1}}', "m.json: field 'core_rates.c3' is unkno"),
+        ('{"name": "a", "cores": 2, "memory": 1e9, "core_rates": {"c1": 0}}', "m.json: field 'core_rates.c1' is 0; it"),
+        ('{"name": "a", "cores": 2, "memory": 1e9, "core_rates": 5}', "m.json: field 'core_rates' is 5; it must be"),
+        ('{"name": "a", "cores": 2, "memory": 1e9, "sources": {"disk": 1}}', "m.json: field 'sources.disk' is 1; it"),
+    ],
+)  # fmt: skip
+def test_files_that_are_no_machine(text, message):
+    with pytest.raises(InputError) as caught:
+        machine_of(text, "m.json")
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"machine": "abacus"}, UsageError, "machine abacus: No such file or directory. Known are dgx-h100, h100x1,"),
+        ({"edges": 0}, UsageError, "edges 0: must be 1 to"),
+        ({"vertices": 1 << 41}, UsageError, "vertices 2199023255552: must be 1 to"),
+        ({"vertices": "many"}, UsageError, "vertices 'many': must be a whole number."),
+        ({"devices": "cuda:1"}, DeviceMissingError, "devices cuda:1: the machine h100x1 has 1 GPU"),
+        ({"host_memory": 1 << 50}, UsageError, "host_memory 1125899906842624: more than the 137438953472 bytes that"),
+        ({"order": "random"}, UsageError, "order random: is unknown; it must be one of natural, degree."),
+        ({"speed": 9}, UsageError, "bfs: has no option 'speed'"),
+        ({"algorithm": "triangels"}, UsageError, "triangels: no such algorithm. Did you mean triangles?"),
+        ({"algorithm": "levels", "undirected": True}, UsageError, "undirected: the graph is undirected, and levels go"),
+    ],
+)  # fmt: skip
+def test_wrong_use(given, error, message):
+    call = {"algorithm": "bfs", "vertices": 10, "edges": 20, "machine": "h100x1"} | given
+    with pytest.raises(error) as caught:
+        gstream.plan(call.pop("algorithm"), **call)
+    assert str(caught.value).startswith(message)
