@@ -107,7 +107,8 @@ def held_bytes(algorithm: Algorithm, vertices: int, edges: int) -> int:
 def teach(algorithm: Algorithm, engine: Engine, own: dict[str, Any], summary: dict[str, Any], plan: Any) -> None:
     """Let a call that read no page from disk teach how long calls like it take here. plan(): makes its plan."""
     stats, key = summary["stats"], key_of(algorithm, own)
-    if engine.graph.edges < LEAST_EDGES or stats["bytes_read_disk"] or stats["seconds"] < LEAST_S:
+    small = engine.graph.edges < LEAST_EDGES or stats["seconds"] < LEAST_S
+    if small or stats["bytes_read_disk"] or engine.ranks is not None:
         return
     if not engine.costs.may_teach(key, TAUGHT_BY):
         return
