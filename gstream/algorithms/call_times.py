@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from gstream.algorithms.declaration import Algorithm, flag
-from gstream.planning.work import LEARNT, MEASURED, SHEET, Three, Work, estimate
+from gstream.planning.estimates import LEARNT, MEASURED, SHEET, estimate
+from gstream.planning.work import Three, Work
 from pagestore.errors import GstreamError
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from gstream.algorithms.registry import find_algorithm
 from gstream.engine.planned_engine import PlannedEngine
 from gstream.options.run_options import RunOptions
 from gstream.planning.counted_store import CountedStore
+from gstream.planning.estimates import MEASURED, SHEET
 from gstream.planning.machines import MEASURED as SAID_MEASURED
 from gstream.planning.machines import Machine
-from gstream.planning.work import MEASURED, SHEET
 from pagestore.convert.choose import may_reorder
 from pagestore.convert.estimate import store_bytes
 from pagestore.convert.options import ConvertOptions

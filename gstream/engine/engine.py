@@ -297,7 +297,7 @@ class Engine(LiftedCaps):
                 for number, room in enumerate(self._device_memories())
             ]  # fmt: skip
             try:
-                return self._sweep(kernel, table, pages, list(map(self._costs.with_lanes, plans)))
+                return self._sweep(kernel, table, pages, list(map(self.costs.with_lanes, plans)))
             except DeviceMemoryError:
                 rows = max(plan.rows for plan in plans)
                 if rows == 1:

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from gstream.paging.page_lanes import USUAL, PageLanes
+
 # From LEVEL vertices on, rates fall with this power of their number (measured: PageRank).
 LEVEL, SLOPE = 1 << 18, 0.22
 IN_ORDER = 1.4  # times the rate of pulls has where the first vertices have the most edges: caches hold their values
-
-from gstream.paging.page_lanes import USUAL, PageLanes
 
 
 @dataclass(frozen=True)

@@ -50,11 +50,8 @@ def this_machine(disk: float | None = None) -> Machine:
 
 
 def _plain(constants: Any) -> dict[str, float]:
-    return {
-        name: value
-        for name, value in asdict(constants).items()
-        if name in RATES["gpu_rates"] and name not in ("disk", "disk_apart", "load")
-    }
+    known = RATES["gpu_rates"] - {"disk", "disk_apart", "load"}
+    return {name: value for name, value in asdict(constants).items() if name in known}
 
 
 def _gpus(sources: dict[str, str]) -> dict[str, Any]:

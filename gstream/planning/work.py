@@ -1,26 +1,14 @@
-"""What an algorithm does to a graph, in units of what PageRank does to it, and how long all of it takes: a range.
+"""What an algorithm does to a graph, in units of what PageRank does to it.
 
 The unit is a pulled edge of PageRank, whose rate a machine is measured for and learns from its runs. Work says how many
 units an algorithm takes for each edge and for each vertex; the figures are of RMAT graphs of 2^16 to 2^24 vertices
-(bench/results/host-algorithms.md, gpu.md). Runs of an algorithm teach `factor`, by which a machine differs from them.
+(bench/results/host-algorithms.md, gpu.md). gstream.planning.estimates makes seconds of them.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from gstream.planning.cost_equations import stream_seconds
-
-if TYPE_CHECKING:
-    from gstream.planning.plan import Plan
-
-# How far off a rate may be that was learnt from the algorithm's runs, measured on the machine, or read in a data sheet.
-LEARNT, MEASURED, SHEET = 1.3, 1.6, 2.2
-CORES_CALL_S, GPU_CALL_S = 2e-3, 5e-3  # of a call beside its supersteps: threads wake, memory is taken and given back
-ANSWER_SHARE = 5  # an answer comes from a device at this part of its link's rate: its memory is fresh
-FIRST = 0.8, 1.0, 1.25  # of the time that reading the pages takes: disks are as regular as that
 Three = tuple[float, float, float]  # the least, the usual, the most
 
 
@@ -46,40 +34,3 @@ class Work(NamedTuple):
     spread: float = 1.5
     root: bool = False
     answer: int = 8
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Seconds of a call on an open graph, with the first reading of its pages: at least, usually, at most."""
-
-    least: float
-    usual: float
-    most: float
-
-
-def estimate(work: Work, times: Three, plan: Plan, gpus: bool, factor: float | None, rates: float) -> Estimate:
-    """The seconds of a call on the plan's devices. times: how often, as of Work. gpus: whether these are GPUs. factor:
-    what runs of the algorithm taught; None: there were none. rates: how far off the constants may be."""
-    graph, constants = plan.graph, plan.constants
-    warm, cold = plan.terms(), plan.terms(cold=True)
-    busy = plan.devices if gpus else 1
-    unit = 1.0 / constants.edges(warm["direction"]) / busy
-    an_edge, a_vertex = (work.gpu_edges, work.gpu_vertices) if gpus else (work.edges, work.vertices)
-    pass_s = an_edge * warm["edges"] * unit * (math.sqrt(graph.edges) if work.root else 1.0)
-    vertices_s = a_vertex * graph.vertices * unit
-    call_s = (GPU_CALL_S if gpus else CORES_CALL_S) + plan.attribute_seconds()
-    call_s += work.answer * graph.vertices * ANSWER_SHARE / constants.c1
-    stream, first = (
-        stream_seconds(constants, busy, one["page_bytes"], one["disk_bytes"], one["load_bytes"]) for one in (warm, cold)
-    )
-    swaps = 2 * warm["attribute_bytes"] / constants.c1 + constants.sync_seconds(warm["merged_bytes"], plan.devices)
-    calls = constants.call_s * warm["batches"] / plan.devices
-    far = math.log(LEARNT) if factor is not None else math.hypot(math.log(work.spread), math.log(rates))
-    moved = (work.moved[0] ** 2 / max(work.moved[1], 1e-9), *work.moved)
-
-    def total(at: int, off: float) -> float:
-        share, slow = moved[at], off * (1.0 if factor is None else factor)
-        one = max(stream * share, pass_s * slow) + calls * min(1.0, share) + swaps
-        return max(0.0, first - stream) * FIRST[at] + call_s * off + vertices_s * slow + times[at] * one
-
-    return Estimate(total(0, math.exp(-far)), total(1, 1.0), total(2, math.exp(far)))
