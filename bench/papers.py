@@ -93,6 +93,16 @@ def micro(program: str) -> Ours:
     return say
 
 
+def hits(program: str) -> Ours:
+    """Hit rates of half the pages, by either policy, once pages are where they belong."""
+
+    def say(figures: Sequence[Figure]) -> str:
+        found = chosen(figures, f"Figure 10, cache 50 %: hit rate, {program}")
+        return span([figure.value for figure in found if not figure.what.endswith("first run")], "%")
+
+    return say
+
+
 def said(text: str) -> Ours:
     """What no suite measures anew."""
     return lambda figures: text
@@ -116,12 +126,12 @@ CLAIMS = (
     Claim("thesis", "Figure 9: streams", "time falls with each, up to 32",
           quotient("Figure 9, streams: 1:", "Figure 9, streams: 32:", "times as fast with 32 as with 1")),
     Claim("thesis", "Figure 10: hit rate of half the pages, BFS", "grows linearly with the cache (LRU)",
-          value("Figure 10, cache 50 %: hit rate")),
+          hits("BFS")),
     Claim("thesis", "Figure 10: hit rate of half the pages, PageRank", "LRU alone",
-          value("Figure 10, cache 50 %: hit rate, PageRank")),
+          hits("PageRank")),
     Claim("thesis", "Figure 10: time with half the pages, PageRank", "LRU alone",
           quotient("Figure 10, cache 50 %: PageRank, scale", "Figure 10, cache 0 %: PageRank, scale",
-                   "of the time without a cache")),
+                   "times that without a cache")),
     Claim("thesis", "Figure 11: hybrid lanes, BFS", "up to 6 % faster than edge-centric", micro("BFS")),
     Claim("thesis", "Figure 11: hybrid lanes, PageRank", "up to 24 % faster than edge-centric", micro("PageRank")),
     Claim("thesis", "Table 1: copies to kernels, BFS", "0.33 to 2", value("Table 1: BFS")),
