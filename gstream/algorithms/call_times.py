@@ -29,6 +29,15 @@ def key_of(algorithm: Algorithm, own: dict[str, Any]) -> str:
     return " ".join(("takes", algorithm.name, *switches))
 
 
+def work_of(algorithm: Algorithm, own: dict[str, Any]) -> Work:
+    """The work of a call with these options, all of them."""
+    work = algorithm.work
+    for name, times in work.switched:
+        if own.get(name) != algorithm.defaults[name]:
+            work = work.scaled(times)
+    return work
+
+
 def times_of(algorithm: Algorithm, own: dict[str, Any], vertices: int, counted: int | None = None) -> tuple[Three, str]:
     """(how often the work is done, what says so). own: all options. counted: supersteps of a call that was made."""
     work, name = algorithm.work, algorithm.name
@@ -70,7 +79,7 @@ def call_facts(algorithm: Algorithm, engine: Engine, planned: Plan, own: dict[st
     times, said = times_of(algorithm, own, planned.graph.vertices)
     factor = engine.costs.factor(key_of(algorithm, own))
     sheet = engine.sheet
-    found = estimate(algorithm.work, times, planned, gpus, factor, SHEET if sheet else MEASURED)
+    found = estimate(work_of(algorithm, own), times, planned, gpus, factor, SHEET if sheet else MEASURED)
     where = f"{'a GPU' if gpus else 'the cores'}"
     if factor is not None:
         rests = f"runs of {algorithm.name} here, within {LEARNT:g} times"
@@ -115,7 +124,7 @@ def teach(algorithm: Algorithm, engine: Engine, own: dict[str, Any], summary: di
         return
     times, _ = times_of(algorithm, own, engine.graph.vertices, summary["supersteps"])
     try:
-        found = estimate(algorithm.work, times, plan(), engine.on_gpus, None, MEASURED)
+        found = estimate(work_of(algorithm, own), times, plan(), engine.on_gpus, None, MEASURED)
     except GstreamError:
         return
     factor = stats["seconds"] / found.usual if found.usual else 0.0

@@ -32,6 +32,7 @@ class CountedTopology:
     head_rows: int
     weight_dtype: np.dtype | None
     weight_page_bytes: int
+    places: None = None  # pages are not coded
 
 
 class CountedStore:

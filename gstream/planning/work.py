@@ -20,7 +20,8 @@ class Work(NamedTuple):
     option whose number of iterations, or of sources, is `times` instead; sources: how many of them one pass takes.
     moved: sweeps of the pages each time, usual and most, where these don't stay on the device. spread: the factor by
     which graphs differ, upward and downward. root: units grow with the square root of the edges, too: lists are joined
-    with lists. answer: bytes a vertex.
+    with lists. answer: bytes a vertex. switched: options of another value than the default, and how many times as much work there
+    is then.
     """
 
     edges: float = 1.0
@@ -34,3 +35,11 @@ class Work(NamedTuple):
     spread: float = 1.5
     root: bool = False
     answer: int = 8
+    switched: tuple[tuple[str, float], ...] = ()
+
+    def scaled(self, times: float) -> Work:
+        """So many times as much for each edge and each vertex."""
+        return self._replace(
+            edges=self.edges * times, gpu_edges=self.gpu_edges * times, vertices=self.vertices * times,
+            gpu_vertices=self.gpu_vertices * times,
+        )  # fmt: skip
