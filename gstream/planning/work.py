@@ -20,8 +20,8 @@ class Work(NamedTuple):
     option whose number of iterations, or of sources, is `times` instead; sources: how many of them one pass takes.
     moved: sweeps of the pages each time, usual and most, where these don't stay on the device. spread: the factor by
     which graphs differ, upward and downward. root: units grow with the square root of the edges, too: lists are joined
-    with lists. answer: bytes a vertex. switched: options of another value than the default, and how many times as much work there
-    is then.
+    with lists. answer: bytes a vertex. switched: options, and how many times as much work there is where one has
+    another value than its default.
     """
 
     edges: float = 1.0

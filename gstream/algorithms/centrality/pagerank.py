@@ -79,7 +79,8 @@ ALGORITHM = Algorithm(
         "gstream.programs.pagerank:PersonalizedPageRank WeightedPageRank", "gstream.programs.inflow:Outflow",
     ),
     proof_units=(".residual_proofs:spread_rank spread_weighed",),
-    work=Work(times=(8, 16, 60), per="iterations", spread=1.2, answer=4, switched=(("weighted", 1.4), ("float64", 1.05))),
+    work=Work(times=(8, 16, 60), per="iterations", spread=1.2, answer=4,
+              switched=(("weighted", 1.4), ("float64", 1.05))),
 )  # fmt: skip
 
 

@@ -61,7 +61,8 @@ ALGORITHM = Algorithm(
     proof_units=(
         ".distance_proofs:check_paths", "gstream.programs.sssp:SSSP64", ".float_proof:check_lengths",
     ),
-    work=Work(gpu_edges=3.0, times=(3, 6, 20), moved=(0.4, 1.2), spread=1.6, switched=(("predecessors", 0.7), ("float64", 1.1))),
+    work=Work(gpu_edges=3.0, times=(3, 6, 20), moved=(0.4, 1.2), spread=1.6,
+              switched=(("predecessors", 0.7), ("float64", 1.1))),
 )  # fmt: skip
 
 EXACT = 1 << 53  # whole numbers up to this one are float64s
