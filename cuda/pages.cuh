@@ -27,6 +27,8 @@ constexpr u32 STRETCH = 0;
 constexpr u32 COLUMNS = 256;  // a bit that no other group has, and no stride
 constexpr u32 DENSE = 512;
 constexpr u32 PUSH_SHIFT = 10, PUSH_LANES = 7;
+constexpr u32 SPLIT = 8192;   // is added where a warp takes long lists of the part whole
+constexpr u32 LONG_SHIFT = 4;  // that are longer than 16 times the lanes of a team
 
 // One of the pages of a launch that lie scattered, in row `row`: parts of the launch up to number `end`, from that of the
 // entry before on; number n is part n + shift, modulo 2^64.
@@ -108,6 +110,9 @@ __device__ __forceinline__ bool find_slot(const Page& page, u32 index, Wanted wa
 // into shared memory; then teams take them in turn. Example: group 8, 5 of 32 wanted: teams 0 to 3 take lists 0 to 3,
 // then team 0 takes list 4, and teams 1 to 3 an empty one.
 //
+// SPLIT: long lists come first, one after the other, with all 32 lanes: a team would keep the others waiting. Which are
+// long depends on the list alone, and so do the bits of a sum.
+//
 // WIDEN: where fewer lists are wanted than there are teams, lanes of idle teams help (SIMD paper 5.4: online feedback).
 // Example: group 2, 3 of 32 wanted: four teams of 8. Not for sums, whose bits would depend on the frontier.
 template <u32 WARPS, bool WIDEN = false, class Wanted, class Visit>
@@ -115,6 +120,7 @@ __device__ __forceinline__ u32 for_lists(const Page& page, Part part, Wanted wan
     __shared__ List packed[WARPS][32];
     List* const lists = packed[warp_of()];
     const u32 least = __ffs(part.group) - 1;  // no division: a call
+    const u32 longest = (part.group & SPLIT) != 0 && least < 5 ? least + LONG_SHIFT : 31;
     u32 sum = 0;
     for (u32 base = part.first; base < part.end; base += 32) {
         const u32 index = base + lane_of();
@@ -125,15 +131,17 @@ __device__ __forceinline__ u32 for_lists(const Page& page, Part part, Wanted wan
             take = find_slot(page, index, wanted, slot);
             if (take) list = list_of(page.words, slot);
         }
-        const u32 votes = __ballot_sync(FULL, take);
-        if (take) lists[__popc(votes & lanes_below())] = list;
+        const bool whole = take && (list.stop - list.first) >> longest != 0;
+        const u32 votes = __ballot_sync(FULL, take), long_votes = __ballot_sync(FULL, whole);
+        const u32 longs = __popc(long_votes), count = __popc(votes), shorts = count - longs;
+        if (take) lists[__popc((whole ? long_votes : votes & ~long_votes) & lanes_below()) + (whole ? 0 : longs)] = list;
         __syncwarp();
-        const u32 count = __popc(votes);
-        const u32 shift = WIDEN && count != 0 ? max2(least, u32(__clz(int(count - 1))) - 27) : least;
-        const u32 team = lane_of() >> shift, rank = lane_of() & ((1 << shift) - 1);
-        for (u32 turn = 0; turn < count; turn += 32 >> shift) {
-            const u32 mine = turn + team;
+        const u32 usual = WIDEN && shorts != 0 ? max2(least, u32(__clz(int(shorts - 1))) - 27) : least;
+        for (u32 turn = 0; turn < count;) {
+            const u32 shift = turn < longs ? 5 : usual;
+            const u32 mine = turn + (lane_of() >> shift), rank = lane_of() & ((1 << shift) - 1);
             sum += visit(mine < count ? lists[mine] : List{0, 0, 0}, rank, u32(1) << shift);
+            turn += 32 >> shift;
         }
         __syncwarp();  // all have read before the next slots overwrite
     }
@@ -271,7 +279,7 @@ __device__ __forceinline__ u32 for_parts(const Pool& pool, const Part* __restric
             shares = 0;
         }
         const u32 pushed = PUSH ? part.group >> PUSH_SHIFT & PUSH_LANES : 0;
-        part.group &= DENSE - 1;
+        part.group &= DENSE - 1 | SPLIT;
         if (pool.cut != 0) {
             const u32 share = claimed.number & ((1 << pool.cut) - 1);
             if (part.group == STRETCH || shares != 0 || (part.group & COLUMNS) == 0 && part.end - part.first <= 32) {
@@ -292,7 +300,7 @@ __device__ __forceinline__ u32 for_parts(const Pool& pool, const Part* __restric
                 if (find_slot(page, index, wanted, slot))
                     sum += wide(share_of(list_of(words, slot), mine, shares), words, beside, claimed.index);
         } else {
-            if (pushed != 0) part.group = 1 << (pushed - 1);
+            if (pushed != 0) part.group = 1 << (pushed - 1) | (part.group & SPLIT);
             if (pool.far) part.group = 32;
             sum += small(part, page, beside);
         }

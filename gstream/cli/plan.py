@@ -56,7 +56,7 @@ def plan(**given: Any) -> None:
         facts = _elsewhere(given, graph, own, options, program, parameters)
     else:
         facts = _here(given, own, options, program, parameters)
-    facts = {"algorithm": algorithm, **facts}
+    facts = {"algorithm": algorithm, "execution": own.get("execution", "sync"), **facts}
     if given["json"]:
         print_json(facts)
     else:
@@ -127,6 +127,10 @@ def _elsewhere(
         return {"store": str(store.path), **found}
 
 
+ASYNC = {  # by whether the algorithm has a frontier
+    False: "async: sweeps, not supersteps; what follows says of a superstep holds for a sweep over all pages",
+    True: "async: a batch in memory is gone over again, so that there are fewer supersteps; each is planned as usual",
+}
 CASES = {
     1: "everything fits where it is processed",
     2: "attributes fit, pages are streamed",
@@ -155,6 +159,8 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("chunks", f"{facts['chunks']} of attributes"),
         ("pages", f"{', '.join(places)}; batches of {facts['batch_pages']}{streams}"),
     ]
+    if facts["execution"] == "async":
+        lines.insert(1, ("execution", ASYNC[facts["frontier"]]))
     if facts["devices_spared"]:
         lines.append(("spared", f"{facts['devices_spared']} device(s): together they would take longer"))
     if facts["cores"] or facts["cores_idle"]:

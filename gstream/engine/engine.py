@@ -189,9 +189,9 @@ class Engine(LiftedCaps):
             code, graph, options, *where, Constants(), *beside, self.cores is not None, exchange.notifies,
             self._readers.streamed,
         )  # fmt: skip
+        plan = replace(plan, device_plans=tuple(map(self.costs.with_lanes, plan.device_plans)))
         plan = what_is_there(plan, plan.tables, self.sources, exchange.devices)
         cores = None if plan.cores is None else self.costs.core_constants
-        plan = replace(plan, device_plans=tuple(map(self.costs.with_lanes, plan.device_plans)))
         constants = self.measure().at(graph.vertices, graph.by_degree)
         return replace(self._readers.planned(plan, constants, self.ranks is None), core_constants=cores)
 

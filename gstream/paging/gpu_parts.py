@@ -25,6 +25,7 @@ MOST_SHARES = 255
 COLUMNS = 256  # the group of parts of a column page is COLUMNS + its stride
 DENSE = 512  # is added where the vertices of a page's slots follow each other
 PUSH_SHIFT = 10  # of a part's group: 0, or 1 + log2 of the lanes that a push has instead
+SPLIT = 8192  # is added where a warp takes long lists whole: a team would keep others waiting
 # Lanes a record, by micro-level technique (thesis 4.1), or by number (SIMD paper's group size S).
 LANES = {"vertex": 1, "edge": 32, **{str(size): size for size in GROUP_SIZES}}
 
@@ -36,7 +37,8 @@ def micro_groups(
     """uint32[n]: lanes a record of each page: the same for all pages of rows, or by `lanes`; column pages have their
     own.
 
-    span: vertices from the first to the last of each page; as many as records: the page is DENSE.
+    Pages that were not forced to a number of lanes are SPLIT. span: vertices from the first to the last of each page;
+    as many as records: the page is DENSE.
     """
     if micro != "hybrid":
         groups = np.full(len(group), LANES[micro], np.uint32)
@@ -44,7 +46,7 @@ def micro_groups(
         mean = edges // np.maximum(records, 1)
         groups, pushed = lanes.of("pull", group, mean), lanes.of("push", group, mean)
         own = np.where(pushed == groups, 0, 1 + np.log2(pushed)).astype(np.uint32)
-        groups |= own << np.uint32(PUSH_SHIFT)
+        groups |= own << np.uint32(PUSH_SHIFT) | np.uint32(SPLIT)
     groups = np.where(layout == ROW, groups, COLUMNS + layout.astype(np.uint32)).astype(np.uint32)
     return groups + np.where(span == records, np.uint32(DENSE), np.uint32(0))
 

@@ -109,6 +109,15 @@ def test_a_plan_says_whether_cores_help(store: Path, gstream: Command) -> None:
     assert json.loads(run)["stats"]["cores_pages"] >= 0
 
 
+def test_a_plan_of_an_asynchronous_run_says_so(store: Path, gstream: Command) -> None:
+    assert not re.search("^execution", gstream("plan", "pagerank", store).stdout, re.MULTILINE)
+    told = gstream("plan", "pagerank", store, "--execution", "async").stdout
+    assert re.search(r"^execution +async: sweeps, not supersteps", told, re.MULTILINE), told
+    assert (
+        json.loads(gstream("plan", "pagerank", store, "--execution", "async", "--json").stdout)["execution"] == "async"
+    )
+
+
 def test_json_object(store: Path, gstream: Command) -> None:
     done = gstream("run", "pagerank", store, "--json", "--certify", "--float64")
     assert done.returncode == 0, done.stderr

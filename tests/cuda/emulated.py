@@ -11,7 +11,7 @@ from stepping import Loop
 from gstream.cudacode.generate import UnitShape, unit_of
 from gstream.devices.gpu.stream_lane import ENTRY
 from gstream.hostcode import BLOCK, bitmap, compile_host
-from gstream.paging.gpu_parts import COLUMNS, DENSE, carried, make_parts
+from gstream.paging.gpu_parts import COLUMNS, DENSE, SPLIT, carried, make_parts
 from pagestore.layout import HEADER_BYTES
 
 
@@ -56,13 +56,14 @@ class Launcher:
 
 
 def parts_of(pages, group, edges_a_part):
-    """Parts of handmade pages, from what the directory would say; `group` is for those of rows."""
+    """Parts of handmade pages, from what the directory would say; `group` is for those of rows, and long lists of
+    these are taken whole where a team has several lanes."""
     words, wide = pages.words, pages.words.itemsize == 8
     records = words[:, 0] >> np.uint64(32) if wide else words[:, 1]
     edges = words[:, 2] if wide else words[:, 4]
     large = np.arange(len(words)) >= pages.small
     layout = words[:, 0].astype(np.int64) >> 16 & 0xFFFF
-    rows, groups = np.arange(len(words)), np.where(layout > 0, COLUMNS + layout, group)
+    rows, groups = np.arange(len(words)), np.where(layout > 0, COLUMNS + layout, group + (SPLIT if group > 1 else 0))
     groups += np.where(pages.last_vertex - pages.first_vertex + np.uint64(1) == records, DENSE, 0)
     return make_parts(rows, large, records, edges, groups, HEADER_BYTES // words.itemsize, edges_a_part)
 

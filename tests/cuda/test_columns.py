@@ -17,6 +17,7 @@ from gstream.paging.gpu_parts import (
     COLUMNS,
     DENSE,
     EDGES_A_PART,
+    SPLIT,
     WARP_LANES,
     carried,
     count_parts,
@@ -117,6 +118,7 @@ def test_parts_are_whole_warps_of_slots():
         groups = micro_groups(micro, records, edges, group, layout, span)
         wanted = np.where(layout > 0, COLUMNS + 32, rows)
         wanted[4] = WARP_LANES if micro == "hybrid" else rows
+        wanted += np.where((layout == 0) & (micro == "hybrid"), SPLIT, 0)
         wanted += np.where(span == records, DENSE, 0)
         np.testing.assert_array_equal(groups[:9], wanted[:9])  # make_parts knows large pages
         parts = make_parts(np.arange(10), large, records, edges, groups, 8)

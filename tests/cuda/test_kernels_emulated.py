@@ -17,7 +17,7 @@ from written import VARIED, program
 
 from gstream.hostcode import bitmap, count_pages, set_bits
 from gstream.paging import gpu_parts as worklists
-from gstream.paging.gpu_parts import COLUMNS, DENSE, SHARES_SHIFT, WARP_LANES, carried
+from gstream.paging.gpu_parts import COLUMNS, DENSE, SHARES_SHIFT, SPLIT, WARP_LANES, carried
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP, SSSPLong
@@ -94,7 +94,7 @@ def test_pages_of_columns(units, key, columns):
         wanted = Run(given, graph, way).run(limit)
         mine = EmulatedRun(launcher, given, mixed, way, 8, 2 + k, (1, 40)[k], shuffled=k == 0)
         groups = {int(group) for parts in mine.parts.values() for group in parts[:, 3]}
-        assert {COLUMNS + columns, 8, 0} == {group & ~DENSE for group in groups}
+        assert {COLUMNS + columns, 8, 0} == {group & ~(DENSE | SPLIT) for group in groups}
         got = mine.run(limit)
         if given.combine.name == "SUM" and wanted.dtype.kind == "f":
             np.testing.assert_allclose(got, wanted, rtol=2e-6 if wanted.dtype == np.float32 else 1e-12)
@@ -292,8 +292,8 @@ def test_no_lane_has_much_of_a_list():
     def given(micro: str, group: int) -> list[int]:
         return worklists.micro_groups(micro, records, edges, np.full(len(lanes), group, np.uint8), rows, span).tolist()
 
-    assert given("hybrid", 1) == list(lanes.values())
-    assert given("hybrid", 16) == [max(16, least) for least in lanes.values()]
+    assert given("hybrid", 1) == [SPLIT + least for least in lanes.values()]
+    assert given("hybrid", 16) == [SPLIT + max(16, least) for least in lanes.values()]
     assert given("vertex", 1) == [1] * len(lanes)
 
 

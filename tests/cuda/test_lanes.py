@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from compilers import needs_gxx
 
+import gstream
 from gstream.devices.gpu import lane_probe
 from gstream.devices.gpu.driver import Gpu
-from gstream.paging.gpu_parts import DENSE, PUSH_SHIFT, make_parts, micro_groups
+from gstream.paging.gpu_parts import DENSE, PUSH_SHIFT, SPLIT, make_parts, micro_groups
 from gstream.paging.page_lanes import LENGTHS, USUAL, PageLanes, name_of
 from gstream.planning import calibration
+from gstream.programs.bfs import BFS
 from pagestore.layout import GROUP_SIZES
 from pagestore.simd import add_record, best_size, close_page
 
@@ -51,7 +53,8 @@ def test_pulls_and_pushes_have_lanes_of_their_own():
     records, edges, group = np.array([9, 9, 9]), np.array([90, 90, 900]), np.array([4, 32, 4], np.uint8)
     rows, span = np.zeros(3, np.uint8), np.array([9, 10, 10])
     groups = micro_groups("hybrid", records, edges, group, rows, span, lanes)
-    assert groups.tolist() == [2 + DENSE + (6 << PUSH_SHIFT), 2 + (6 << PUSH_SHIFT), 16]
+    both = 2 + (6 << PUSH_SHIFT) + SPLIT
+    assert groups.tolist() == [DENSE + both, both, 16 + SPLIT]
     assert micro_groups("4", records, edges, group, rows, span, lanes).tolist() == [4 + DENSE, 4, 4]
     parts = make_parts(np.arange(3), np.array([False, False, True]), records, edges, groups, 8)
     assert parts[:, 3].tolist() == [*groups[:2], 0]
@@ -114,3 +117,20 @@ def test_a_drawn_page_is_read_as_a_page(monkeypatch):
         listed = np.concatenate([words[end - length : end] for end, length in zip(ends, lengths, strict=True)])
         times = np.bincount(listed, minlength=1024)
         assert (sums == sums.sum() / times.sum() * times).all() and sums.sum() >= 2 * times.sum()
+
+
+@needs_gxx
+@pytest.mark.usefixtures("standin_gpu")
+def test_measured_lanes_answer_alike_and_leave_pages_where_they_are(tmp_path, monkeypatch):
+    known = {name_of(way, group, 8): 16.0 if way == "pull" else 2.0 for way in ("pull", "push") for group in (1, 32)}
+    lanes = PageLanes.measured(known)
+    monkeypatch.setattr(PageLanes, "measured", lambda known: lanes)
+    path = tmp_path / "graph.gs"
+    with gstream.generate("rmat", path, scale=8, seed=3) as graph:
+        wanted = graph.bfs(source=0, devices="host").to_numpy()
+    with gstream.open(path, devices="cuda:0") as graph:
+        for moved in (True, False):
+            found = graph.bfs(source=0)
+            assert found.to_numpy().tobytes() == wanted.tobytes()
+            assert (found.summary["stats"]["bytes_moved"] > 0) == moved
+        assert graph.engine().plan(BFS(source=0)).device.lanes == lanes

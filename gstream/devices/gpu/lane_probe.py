@@ -18,14 +18,14 @@ import numpy as np
 from gstream.cudacode.generate import UnitShape, unit_of
 from gstream.devices.gpu.driver import Gpu
 from gstream.devices.gpu.probe import least_seconds
-from gstream.paging.gpu_parts import DENSE, make_parts
+from gstream.paging.gpu_parts import DENSE, SPLIT, make_parts
 from gstream.paging.page_lanes import LENGTHS, WARP_LANES, name_of
 from pagestore.layout import GROUP_SIZES, HEADER_BYTES
 
 PAGE_BYTES = 1 << 20
 DRAWN, COPIES = 16, 4  # pages that differ, and copies of each: more work than an H200 has warps, larger than its L2
 VERTICES = 1 << 22  # values of 16 MiB: L2 holds them
-SPREADS = (0.0, 0.4, 0.8, 1.3, 2.0)  # standard deviation of a length's logarithm: lists alike to those of RMAT graphs
+SPREADS = (0.0, 0.4, 0.8, 1.4, 2.2)  # standard deviation of a length's logarithm: lists alike to those of RMAT graphs
 MIDDLE = 1.45  # of a class of lengths, in its least
 ROUNDS = 3
 HEADER = HEADER_BYTES // 4
@@ -98,7 +98,7 @@ class Pages:
         """Of a kernel over all pages, with so many lanes a record."""
         every, none = np.ones(self.pages, np.uint32), np.zeros(self.pages, bool)
         records, edges = every * len(self._lengths), every * int(self._lengths.sum())
-        parts = make_parts(np.arange(self.pages), none, records, edges, every * (lanes + DENSE), HEADER)
+        parts = make_parts(np.arange(self.pages), none, records, edges, every * (lanes + DENSE + SPLIT), HEADER)
         listed = self.gpu.upload(parts)
         try:
             where = (self.array.address, 0, self.words, 0, 0, 0, self.first_vertex.address)
