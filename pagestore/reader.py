@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pagestore.coding.reading import begins_of, check_crcs, decode_all
+from pagestore.coding.reading import begins_of, check_crcs, check_sound, decode_all
 from pagestore.crc import page_crcs
 from pagestore.errors import StoreError
 from pagestore.io import DIRECT_ALIGN, aligned_empty, cut, fill, not_read
@@ -88,9 +88,19 @@ class PageReader:
             check_crcs(topology, first, coded, weights)
         return coded
 
+    def read_sound(self, first: int, count: int, weights: bool, room: np.ndarray) -> np.ndarray:
+        """The same into uint8[stored bytes], checked so far that a GPU may decode them. Raises StoreError."""
+        coded = self.read_coded(first, count, weights, room=room)
+        if coded.ctypes.data != room.ctypes.data:
+            room[:] = coded
+        check_sound(self.topology, first, room, weights)
+        return room
+
     def _suits(self, room: np.ndarray, nbytes: int, sizes: np.ndarray) -> bool:
         """Whether coded pages of these sizes may lie at the end of room for the pages, and be decoded from there."""
         spare = DIRECT_ALIGN if self._past_cache[0] else 0  # up to so many bytes are read behind them
+        if nbytes == room.nbytes and not spare:
+            return True
         aligned = not spare or (room.ctypes.data + room.nbytes) % spare == 0
         return aligned and len(sizes) > 0 and nbytes <= room.nbytes and sizes.max() + spare <= room.nbytes // len(sizes)
 

@@ -137,7 +137,7 @@ def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, An
     if supersteps is None:
         supersteps = USUAL_STEPS if planned.sweep else 1
     tables = {table.name: table for table in planned.graph.tables.values()}
-    sweep_bytes = sum(table.stored_bytes(table.pages, planned.weights) for table in tables.values()) // len(tables)
+    sweep_bytes = sum(planned.moved_bytes(table, table.pages) for table in tables.values()) // len(tables)
     frontier = not planned.sweep
 
     def moved(steps: int) -> int:
@@ -160,6 +160,9 @@ def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, An
         "read_threads": planned.read_threads,
         "disks": planned.disks,
         "in_host_memory": {name: source.resident for name, source in planned.sources.items()},
+        "coded": {name: source.coded for name, source in planned.sources.items()},
+        "stored_bytes": {name: table.stored_bytes(table.pages, planned.weights) for name, table in tables.items()},
+        "page_bytes": {name: table.bytes_of(table.pages, planned.weights) for name, table in tables.items()},
         "device_bytes": planned.device_bytes,
         "host_bytes": planned.host_bytes,
         "cores": planned.cores is not None,

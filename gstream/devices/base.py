@@ -62,15 +62,16 @@ class Device(ABC):
     """One device of a run.
 
     exchange: how several of its kind agree. in_place: reads pages where they lie in host memory, so that batches need
-    no cutting. zero_copy: kernels can read pages in pinned host memory, too, over the link. pins: copies run faster
-    from memory that `pin` was called for. reads_late: a device of tests, which finds out who lets go of rows that are
-    still to be read.
+    no cutting. zero_copy: kernels can read pages in pinned host memory, too, over the link. decodes: it takes coded
+    pages. pins: copies run faster from memory that `pin` was called for. reads_late: a device of tests, which finds out
+    who lets go of rows that are still to be read.
     """
 
     exchange: ClassVar[type[Exchange]]
     in_place = False
     zero_copy = False
     pins = False
+    decodes = False
     reads_late = False
 
     def __init__(self, name: str) -> None:

@@ -86,12 +86,12 @@ class Demand:
         Of columns, a list's neighbours lie apart: in place each of them would be a read of its own.
         """
         small = self._readable
-        copied = self.table.stored_bytes(1, weights) / constants.c2
+        copied = self.table.bytes_of(1, weights) / constants.c2
         return self.numbers[small & (self.seconds_in_place(constants, weights) < copied)]
 
     def seconds(self, constants: Constants, weights: bool, zero_copy: bool, rate: float) -> float:
         """Time until all that is wanted has come: each page the way that takes least; rate: bytes/s of whole pages."""
-        copied = self.table.stored_bytes(1, weights) / rate
+        copied = self.table.bytes_of(1, weights) / rate
         if not zero_copy:
             return len(self.numbers) * copied
         sparse = np.where(self._readable, self.seconds_in_place(constants, weights), np.inf)

@@ -146,7 +146,7 @@ class Chooser:
 
     def _reads_in_place(self, table: PageTable) -> bool:
         """Only where all values are on the device: a streamed RA comes with whole pages."""
-        return self.zero_copy and self.plan.device.resident and self.plan.sources[table.name].resident
+        return self.zero_copy and self.plan.device.resident and self.plan.sources[table.name].readable
 
     def _seconds(self, demand: Demand) -> float:
         """Time in which what must come does so."""

@@ -187,7 +187,7 @@ class Engine(LiftedCaps):
         where = places, exchange.partition, self.host_memory
         plan = make_plan(
             code, graph, options, *where, Constants(), *beside, self.cores is not None, exchange.notifies,
-            self._readers.streamed,
+            self._readers.streamed, all(device.decodes for device in exchange.devices),
         )  # fmt: skip
         plan = replace(plan, device_plans=tuple(map(self.costs.with_lanes, plan.device_plans)))
         plan = what_is_there(plan, plan.tables, self.sources, exchange.devices)

@@ -73,7 +73,7 @@ class LentFrontier:
         seen = run.watch is not None or "halt" in type(run.code.program).methods
         if seen or not plan.device.resident or hosts_of(run) or not pushes_on(run):
             return False
-        here = all(source.resident for source in plan.sources.values()) and plan.devices == len(run.devices)
+        here = all(source.readable for source in plan.sources.values()) and plan.devices == len(run.devices)
         bits = bitmap_bytes(plan.graph.vertices)
         return here and Lists.of(run, MOST * FEW_EDGES).nbytes + bits <= plan.spare_bytes
 

@@ -76,7 +76,7 @@ class SettledSums:
             run.sum_totals()
             told[0, 1:3] += after[0] - before[0], after[2] - before[2]
             self._few = self._few + made - 1 if active <= few else 0
-            page_bytes = self._table.stored_bytes(1, run.plan.weights)
+            page_bytes = self._table.bytes_of(1, run.plan.weights)
             note_told(run, "pull", told[: min(made, len(told))], made, page_bytes, after[3] - before[3], began)
         if stopped:
             self._leave()
@@ -138,5 +138,5 @@ class SettledSums:
             FIXED_INTS.index("superstep"), code.ints, code.floats,
         )  # fmt: skip
         made, pages = int(numbers[0]), int(told[:, 1].sum())
-        self._device.count(int(looked), pages, pages * self._table.stored_bytes(1, run.plan.weights))
+        self._device.count(int(looked), pages, pages * self._table.bytes_of(1, run.plan.weights))
         return made, int(numbers[2]), bool(numbers[7])

@@ -150,7 +150,7 @@ class SmallFrontier:
         if self._turns:
             told[:, 1] = 0  # no page of the store
         pages = int(told[:, 1].sum())
-        moved = 0 if lent else self._table.stored_bytes(1, run.plan.weights)
+        moved = 0 if lent else self._table.bytes_of(1, run.plan.weights)
         self._arrays.count(looked, pages, pages * moved)
         self._frontier = self._look()
         if self._made.most_waiting:

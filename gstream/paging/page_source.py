@@ -11,39 +11,23 @@ read up to all free groups ahead of the consumer, a batch from each file that ho
 
 from __future__ import annotations
 
-import math
-import mmap
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from gstream.paging.ownership import cut_batches
 from gstream.paging.page_cache import PageCache
+from gstream.paging.page_rows import CodedRows, Pin, Reader, Rows, coded_bytes
 from gstream.paging.page_table import NO_PAGES, PageTable
 from gstream.paging.readers import Read, Readers
 from gstream.telemetry.trace import Trace, timed
 from pagestore.io import aligned_empty
-from pagestore.spread import Spread
 
-SEGMENT_BYTES = 16 << 20
-Pin = Callable[[np.ndarray, bool], Callable[[], None]]  # pin(array, touched): what undoes it (gstream.devices.base)
 POISON = 0xA5  # released rows are filled with it when a fake device takes part: a late reader is found out
-
-
-class Reader(Protocol):
-    """Reads runs of pages without the GIL, CRC checked (pagestore.PageReader). spread: which file holds which."""
-
-    spread: Spread
-
-    def read(self, first: int, count: int, out: np.ndarray) -> np.ndarray: ...
-
-    def read_weights(self, first: int, count: int, out: np.ndarray) -> np.ndarray: ...
 
 
 def nothing() -> None:
@@ -56,6 +40,7 @@ class Batch:
 
     numbers: int64[n], page numbers, ascending; rows: int64[n], where each lies in `pages`: uint8[*, page_bytes] and
     `weights`: uint8[*, weight_page_bytes] or None. Whoever processes it calls `done` once, when it has read them.
+    coded: `pages` and `weights` are uint8[*] of coded pages instead, which begin at begins, weights_begins: int64[n].
     """
 
     table: PageTable
@@ -64,6 +49,18 @@ class Batch:
     pages: np.ndarray
     weights: np.ndarray | None
     done: Callable[[], None] = nothing
+    begins: np.ndarray | None = None
+    weights_begins: np.ndarray | None = None
+
+    @property
+    def coded(self) -> bool:
+        return self.begins is not None
+
+    def moved_bytes(self, low: int, high: int) -> int:
+        """Bytes that a copy of pages number `low` to `high` - 1 of the batch moves."""
+        if not self.coded:
+            return self.table.bytes_of(high - low, self.weights is not None)
+        return self.table.stored_bytes_of(self.numbers[low:high], self.weights is not None)
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,8 @@ class InMemory:
 class SourcePlan:
     """How one topology's pages are held in host memory, for one device (all devices share a resident topology).
 
-    skip: so many pages, the first that come, take no slot of the cache: the device's own keeps them.
+    skip: so many pages, the first that come, take no slot of the cache: the device's own keeps them. coded: pages lie
+    there as they are stored, for devices that decode them.
     """
 
     resident: bool
@@ -90,16 +88,27 @@ class SourcePlan:
     cache_pages: int = 0
     policy: str | None = None
     skip: int = 0
+    coded: bool = False
+
+    @property
+    def readable(self) -> bool:
+        """Whether all pages stay there as kernels read them."""
+        return self.resident and not self.coded
 
     def rows(self, table: PageTable) -> int:
         return table.pages if self.resident else self.cache_pages + self.groups * self.batch_pages
 
     def bytes_held(self, table: PageTable) -> int:
+        if self.coded:
+            if not self.resident:
+                return table.longest_coded(self.weights) * self.rows(table)
+            return coded_bytes(table, self.weights)
         return table.bytes_of(self.rows(table), self.weights)
 
     def serves(self, other: SourcePlan) -> bool:
         """Whether pages held by this plan serve a run planned otherwise: resident weights may go unused."""
-        return self == other or (self.resident and other.resident and self.weights >= other.weights)
+        stays = self.resident and other.resident and self.coded == other.coded
+        return self == other or (stays and self.weights >= other.weights)
 
 
 def join_batches(batches: list[Batch]) -> Batch:
@@ -108,6 +117,7 @@ def join_batches(batches: list[Batch]) -> Batch:
         batches[0].table, np.concatenate([batch.numbers for batch in batches]),
         np.concatenate([batch.rows for batch in batches]), batches[0].pages, batches[0].weights,
     )  # fmt: skip
+    assert not batches[0].coded, "only devices that read pages in place take several batches as one"
 
     def done() -> None:
         for batch in batches:
@@ -115,22 +125,6 @@ def join_batches(batches: list[Batch]) -> Batch:
 
     joined.done = done
     return joined
-
-
-def page_rows(rows: int, row_bytes: int) -> np.ndarray:
-    """uint8[rows, row_bytes], page-aligned for O_DIRECT; memory is taken as it is touched and given back when freed."""
-    return aligned_empty(rows * row_bytes).reshape(rows, row_bytes)
-
-
-def segment_rows(table: PageTable, rows: int) -> int:
-    """Rows that are pinned at once: whole stretches, which no batch crosses, of SEGMENT_BYTES or more.
-
-    They end with a page of the system's, which is pinned once only; those of the weights, too.
-    """
-    stretches = -(-SEGMENT_BYTES // (table.stretch * table.page_bytes))
-    weight_bytes = table.stretch * table.weight_page_bytes
-    whole = mmap.PAGESIZE // math.gcd(mmap.PAGESIZE, weight_bytes) if weight_bytes else 1
-    return min(max(1, rows), table.stretch * -(-stretches // whole) * whole)
 
 
 def in_own_pages(array: np.ndarray) -> np.ndarray:
@@ -153,21 +147,12 @@ class PageSource:
         self._count, self._process = count, os.getpid()
         self.poison = poison
         rows = plan.rows(table)
-        self.pages = page_rows(rows, table.page_bytes)
-        self.weights = page_rows(rows, table.weight_page_bytes) if plan.weights else None
+        self._rows = (CodedRows if plan.coded else Rows)(table, rows, plan.weights, plan.resident, pin)
+        self.pages, self.weights = self._rows.pages, self._rows.weights
         self.cache = None
         if not plan.resident and plan.cache_pages and plan.policy:
             self.cache = PageCache(table.pages, plan.cache_pages, plan.policy)
         self._unread = np.zeros(0 if self.cache is None else self.cache.slots, dtype=bool)  # slots whose page was not
-        self._pin, self._pinned = pin, ExitStack()
-        self._segment = segment_rows(table, rows) if plan.resident else max(1, rows)
-        self._pins = np.full(-(-rows // self._segment), 2 if pin is None else 0)  # of a segment's pages, weights
-        if not plan.resident:  # where copies cross groups; rows that pages stay in are pinned when these are read
-            try:
-                self._pin_rows(0, rows, touched=False)
-            except BaseException:
-                self._pinned.close()
-                raise
         self._reader = reader
         self._readers = readers
         self._passed = 0  # pages that the device keeps
@@ -177,7 +162,7 @@ class PageSource:
 
     @property
     def bytes_held(self) -> int:
-        return self.pages.nbytes + (0 if self.weights is None else self.weights.nbytes)
+        return self._rows.nbytes
 
     @property
     def unread(self) -> int:
@@ -207,7 +192,7 @@ class PageSource:
 
     def in_memory(self, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:
         """Of a resident source; wanted: int64[n], pages that are read first."""
-        assert self.plan.resident, "pages come and go"
+        assert self.plan.readable, "pages come and go, or are coded"
         for _ in self._resident_batches(wanted, False, None):
             pass
         given = self.table.weights_of(self.weights) if weights and self.weights is not None else None
@@ -215,24 +200,17 @@ class PageSource:
 
     def lying(self, numbers: np.ndarray, weights: bool) -> Batch:
         """Those of the pages (int64[n], ascending) that lie in pinned rows of their own; `done` need not be called."""
-        held = numbers[self._loaded[numbers]] if self.plan.resident else numbers[:0]
-        for number in np.unique(held // self._segment).tolist():
-            self._pin_rows(number * self._segment, number * self._segment + 1)
+        held = numbers[self._loaded[numbers]] if self.plan.readable else numbers[:0]
+        for number in np.unique(held // self._rows.segment).tolist():
+            self._rows.pin(number * self._rows.segment, number * self._rows.segment + 1)
         return Batch(self.table, held, held, self.pages, self.weights if weights else None)
 
-    def _pin_rows(self, first: int, end: int, touched: bool = True) -> None:
-        """Pin the segments of rows [first, end), which have been read, and what is beside them in the segments.
-
-        Raises ResourceError where that can't be done. What was pinned stays so until all is: copies of others may be
-        queued, which nothing may be unpinned under.
-        """
-        given = [array for array in (self.pages, self.weights) if array is not None]
-        for number in range(first // self._segment, -(-end // self._segment)):
-            part = slice(number * self._segment, (number + 1) * self._segment)
-            for array in given[self._pins[number] :]:
-                assert self._pin is not None, "nothing is to be pinned"
-                self._pinned.callback(self._pin(array[part], touched))
-                self._pins[number] += 1
+    def _batch(self, numbers: np.ndarray, rows: np.ndarray, weights: np.ndarray | None) -> Batch:
+        batch = Batch(self.table, numbers, rows, self.pages, weights)
+        if self.plan.coded:
+            batch.begins = self._rows.begins(rows, False)
+            batch.weights_begins = None if weights is None else self._rows.begins(rows, True)
+        return batch
 
     def _cut(self, numbers: np.ndarray) -> list[np.ndarray]:
         return cut_batches(numbers, self.table.stretch, self.plan.batch_pages, self.table.small_pages)
@@ -255,8 +233,8 @@ class PageSource:
                     read.result()
                     self._loaded[part] = True
                 if not whole:
-                    self._pin_rows(int(part[0]), int(part[-1]) + 1)
-                yield Batch(self.table, part, part, self.pages, weights)
+                    self._rows.pin(int(part[0]), int(part[-1]) + 1)
+                yield self._batch(part, part, weights)
         finally:
             _wait_for((read for _, read in reads), self._process)
 
@@ -300,7 +278,7 @@ class PageSource:
     def close(self) -> None:
         """End reading, unpin the rows."""
         self.end_reading()
-        self._pinned.close()
+        self._rows.close()
 
     def end_reading(self) -> None:
         """Wait until no thread reads into this source's rows; forget what was read ahead."""
@@ -347,7 +325,7 @@ class PageSource:
             rows = np.where(found >= 0, found, rows)
             self._unread[slots] = False
             absent |= unread
-        batch = Batch(self.table, numbers, rows, self.pages, self.weights if weights else None)
+        batch = self._batch(numbers, rows, self.weights if weights else None)
         batch.done = lambda: self._release(group, slots, rows[rows >= self.plan.cache_pages])
         if not absent.any():
             return batch, None
@@ -355,7 +333,7 @@ class PageSource:
 
     def _release(self, group: int, slots: np.ndarray, ring_rows: np.ndarray) -> None:
         if self.poison:
-            self.pages[ring_rows] = POISON
+            self._rows.fill(ring_rows, POISON)
         if self.cache is not None:
             self.cache.unpin(slots)
         self._free.append(group)
@@ -380,10 +358,8 @@ class PageSource:
             first, row, count = int(numbers[start]), int(rows[start]), end - start
             what = f"{count} pages of {self.table.name}"
             with timed(self._trace, "disk", threading.current_thread().name, what):
-                self._reader.read(first, count, out=self.pages[row : row + count])
-                if self.weights is not None:
-                    self._reader.read_weights(first, count, out=self.weights[row : row + count])
-        self._count(self.table.stored_bytes(len(numbers), self.weights is not None))
+                self._rows.read(self._reader, first, row, count)
+        self._count(self.table.stored_bytes_of(numbers, self.weights is not None))
 
 
 def _wait_for(reads: Iterable[Read | None], process: int) -> None:

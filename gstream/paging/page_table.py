@@ -27,9 +27,9 @@ class PageTable:
 
     first_vertex, last_vertex, edges: uint64[pages]. records: uint32[pages], lists in a page; group: uint8[pages], lanes
     of a GPU that best share one (pagestore/simd.py); page_layout: uint8[pages], 0 for rows, else the width of a column
-    page's groups. stretch: pages in one unit of ownership. weight_page_bytes is 0 for unweighted topologies. places:
-    where coded pages lie in the store; None: pages are stored as they are. reach: the most vertices that lie between
-    the first and last vertex of any page.
+    page's groups. stretch: pages in one unit of ownership. weight_page_bytes is 0 for unweighted topologies. vertices:
+    of the graph. places: where coded pages lie in the store; None: pages are stored as they are. reach: the most
+    vertices that lie between the first and last vertex of any page.
     """
 
     name: str
@@ -45,6 +45,7 @@ class PageTable:
     weight_dtype: np.dtype | None
     weight_page_bytes: int
     stretch: int
+    vertices: int = 0
     places: Places | None = None
 
     @cached_property
@@ -117,13 +118,42 @@ class PageTable:
             found.append(np.arange(start, max(start, end), dtype=np.int64))
         return np.concatenate(found)
 
+    def coded_sizes(self, weights: bool) -> np.ndarray:
+        """int64[pages]: stored bytes of each coded page, or of its weights."""
+        assert self.places is not None, "pages are not coded"
+        return self._weight_sizes if weights else self._page_sizes
+
+    @cached_property
+    def _page_sizes(self) -> np.ndarray:
+        assert self.places is not None
+        return np.diff(self.places.pages)
+
+    @cached_property
+    def _weight_sizes(self) -> np.ndarray:
+        assert self.places is not None and self.places.weights is not None
+        return np.diff(self.places.weights)
+
+    def longest_coded(self, weights: bool) -> int:
+        """Bytes of the longest coded page, with the longest weights of any."""
+        kinds = (False, True)[: 1 + weights]
+        return sum(int(self.coded_sizes(of).max(initial=0)) for of in kinds)
+
     def bytes_of(self, pages: int, weights: bool) -> int:
         """Bytes that `pages` pages take where kernels read them, with their weights pages if `weights`."""
         return pages * (self.page_bytes + (self.weight_page_bytes if weights else 0))
 
+    def stored_bytes_of(self, numbers: np.ndarray, weights: bool) -> int:
+        """The bytes that the pages `numbers` (int64[n]) take in the store."""
+        if self.places is None:
+            return self.bytes_of(len(numbers), weights)
+        return sum(int(self.coded_sizes(of)[numbers].sum()) for of in (False, True)[: 1 + weights])
+
     def stored_bytes(self, pages: int, weights: bool) -> int:
-        """Bytes that they take in the store, and on their way from it: pages are stored as kernels read them."""
-        return self.bytes_of(pages, weights)
+        """Bytes that they take in the store: of coded pages so many times the mean."""
+        if self.places is None or self.pages == 0:
+            return self.bytes_of(pages, weights)
+        whole = sum(int(self.coded_sizes(of).sum()) for of in (False, True)[: 1 + weights])
+        return whole * pages // self.pages
 
 
 def page_table(  # type: ignore[no-untyped-def]  # a pagestore Topology
@@ -150,5 +180,6 @@ def page_table(  # type: ignore[no-untyped-def]  # a pagestore Topology
         weight_dtype=None if topology.weight_dtype is None else np.dtype(topology.weight_dtype),
         weight_page_bytes=topology.weight_page_bytes or 0,
         stretch=stretch_pages(len(directory), devices * ranks, topology.layout.stretch_pages * times_longer(devices)),
+        vertices=topology.vertices,
         places=topology.places,
     )

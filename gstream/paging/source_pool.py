@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gstream.paging.page_source import InMemory, PageSource, Pin, SourcePlan
+from gstream.paging.page_rows import Pin
+from gstream.paging.page_source import InMemory, PageSource, SourcePlan
 from gstream.paging.page_table import NO_PAGES, PageTable
 from gstream.paging.readers import Readers
 from gstream.telemetry.trace import Trace
@@ -53,9 +54,9 @@ class Sources:
         return sum(source.cache.used for source in have if source.cache is not None)
 
     def serve(self, table: PageTable, weights: bool) -> bool:
-        """Whether the source that is there has what a sweep reads (resident weights may go unused)."""
+        """Whether the source that is there has what a sweep reads: pages (resident weights may go unused)."""
         have = self.by_name.get(table.name)
-        return have is not None and (have[0].plan.weights or not weights)
+        return have is not None and not have[0].plan.coded and (have[0].plan.weights or not weights)
 
     def prepare(self, plans: dict[str, SourcePlan], tables: dict[str, PageTable], cores: int = 0) -> None:
         """Make the sources as planned; those that hold the same already stay, with their pages.
@@ -84,7 +85,7 @@ class Sources:
 
     def holds(self, name: str) -> bool:
         """Whether host memory has room for all pages of a page set: those that are not there are read once."""
-        return name in self.by_name and self.by_name[name][0].plan.resident
+        return name in self.by_name and self.by_name[name][0].plan.readable
 
     def end_reading(self) -> None:
         """End reading ahead for supersteps that do not come."""

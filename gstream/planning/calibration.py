@@ -48,7 +48,7 @@ from gstream.hostcode.generate import cache_folder
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import kernel
 from gstream.paging.page_lanes import PageLanes
-from gstream.paging.page_source import page_rows
+from gstream.paging.page_rows import page_rows
 from gstream.paging.page_table import PageTable
 from gstream.paging.readers import Read, Readers
 from gstream.planning.cost_equations import Constants, GpuConstants

@@ -179,7 +179,7 @@ def predicted_seconds(stats: RunStats, plan: Plan, supersteps: int) -> float:
 def _level_seconds(stats: RunStats, plan: Plan, step: StepStats) -> float:
     if plan.copies:  # pages that a device holds take no copy, and one launch in all
         table = plan.table(step.direction if step.direction in plan.directions else plan.directions[0])
-        batches = step.bytes_moved / max(1, table.stored_bytes(max(1, plan.device.batch_pages), plan.weights))
+        batches = step.bytes_moved / max(1, plan.moved_bytes(table, max(1, plan.device.batch_pages)))
     else:
         batches = step.pages / max(1, plan.device.batch_pages)
     streamed = not all(source.resident for source in plan.sources.values())

@@ -219,6 +219,7 @@ class Ring:
     batch_pages: int
     page_bytes: int  # with weights
     reach: int  # vertices of RA that a batch may span
+    staged: int = 0  # bytes of a coded page at most, which lies beside the page that it becomes
 
     @property
     def copies(self) -> bool:
@@ -326,4 +327,4 @@ def busy_streams(batch_bytes: int) -> int:
 
 def _ring_bytes(code: Any, graph: Graph, layout: Layout, ring: Ring, streams: int, batch_pages: int) -> int:
     attributes = 0 if layout.resident or "push" not in layout.directions else ring.reach * source_bytes(code, graph)
-    return streams * (batch_pages * ring.page_bytes + attributes)
+    return streams * (batch_pages * (ring.page_bytes + ring.staged) + attributes)

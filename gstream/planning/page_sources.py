@@ -16,12 +16,13 @@ TOLD_SHARE, MOST_TOLD_SHARE = 16, 4
 
 def plan_sources(
     tables: dict[str, PageTable], weights: bool, options: RunOptions, counts: tuple[int, int], left: int, cap: int,
-    on_device: dict[str, int], reads: Callable[[], int] = lambda: READ_THREADS,
+    on_device: dict[str, int], reads: Callable[[], int] = lambda: READ_THREADS, coded: bool = False,
 ) -> dict[str, SourcePlan]:  # fmt: skip
     """How host memory holds the pages: all of them where they fit in `left` bytes, else a ring and a cache.
 
     counts: of devices, and of host devices. on_device: slots of each device's own cache, by topology; pages that these
-    keep are not kept here, too. reads: tells how many reads are under way at a time, where pages are streamed.
+    keep are not kept here, too. reads: tells how many reads are under way at a time, where pages are streamed. coded:
+    the devices decode pages, so that host memory holds coded ones as they are stored.
     Raises ResourceError, naming the bytes needed, where PageTable.least_bytes do not fit.
     """
     plans: dict[str, SourcePlan] = {}
@@ -38,8 +39,11 @@ def plan_sources(
     for index, table in enumerate(waiting):
         page, whole = table.bytes_of(1, weights), table.whole_bytes(weights, hosts)
         batch = max(1, min(options.batch_on(devices) // page, table.stretch))
+        stays = SourcePlan(True, weights, batch, coded=coded and table.places is not None)
+        if stays.coded:
+            page, whole = table.longest_coded(weights), stays.bytes_held(table)
         if whole + sum(least[index + 1 :]) <= left:
-            plans[table.name] = SourcePlan(True, weights, batch)
+            plans[table.name] = stays
             left -= whole
             continue
         budget = left // (len(waiting) - index) // devices
@@ -51,7 +55,7 @@ def plan_sources(
         assert groups * batch * page <= budget, "tables come by size: where all of one has no room, others are as large"
         skip = on_device.get(table.name, 0) if policy == "pinned" else 0
         cache = min((budget - groups * batch * page) // page, max(0, table.pages - skip)) if policy else 0
-        plans[table.name] = SourcePlan(False, weights, batch, groups, cache, policy, skip)
+        plans[table.name] = SourcePlan(False, weights, batch, groups, cache, policy, skip, stays.coded)
         left -= devices * plans[table.name].bytes_held(table)
     return plans
 

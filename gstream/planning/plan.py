@@ -109,7 +109,7 @@ class Plan:
 
     def page_rates(self, table: PageTable, direction: str) -> tuple[float, float]:
         """Pages a second of all devices' links, and of the cores beside them (0: there are none)."""
-        devices = self.constants.c2 * self.devices / table.stored_bytes(1, self.weights)
+        devices = self.constants.c2 * self.devices / max(1, self.moved_bytes(table, 1))
         if self.cores is None or self.core_constants is None:
             return devices, 0.0
         edges = max(1.0, float(table.edges.sum()) / max(1, table.pages))
@@ -130,7 +130,13 @@ class Plan:
             asked = [self.partition.share(pages, table.stretch, number) for pages in self.passes(self.directions[0])]
             hits = _cache_hits(asked, slots, self.device.policy, supersteps, self._held(table, number))
             moved += supersteps * sum(map(len, asked)) - hits
-        return table.stored_bytes(int(moved * self.device_share(self.directions[0])), self.weights)
+        return self.moved_bytes(table, int(moved * self.device_share(self.directions[0])))
+
+    def moved_bytes(self, table: PageTable, pages: int) -> int:
+        """Bytes that cross a device's link for so many pages: of coded ones so many times the mean."""
+        source = self.sources.get(table.name)
+        coded = source is not None and source.coded
+        return (table.stored_bytes if coded else table.bytes_of)(pages, self.weights)
 
     @property
     def tables(self) -> dict[str, PageTable]:
@@ -191,7 +197,7 @@ class Plan:
         attributes = 0 if self.device.resident else self.device_bytes.get("WA", 0) * len(self.chunks)
         return {
             "attribute_bytes": attributes,
-            "page_bytes": int(table.stored_bytes(pages, self.weights) * (1 - hit) * share) if self.copies else 0,
+            "page_bytes": int(self.moved_bytes(table, pages) * (1 - hit) * share) if self.copies else 0,
             "disk_bytes": table.stored_bytes(from_disk, self.weights),
             "load_bytes": table.stored_bytes(self.unread.get(table.name, 0), self.weights) if cold else 0,
             "batches": batches * (1 - hit) if self.copies else len(self.chunks),

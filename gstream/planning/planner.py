@@ -56,7 +56,7 @@ class Place:
 class Memory:
     """The memory that a run of a compiled program may take, and what it needs whatever its layout is.
 
-    places: one a device. host_memory, taken, later, tells: as of make_plan.
+    places: one a device. host_memory, taken, later, tells, decodes: as of make_plan.
     """
 
     code: Any
@@ -67,6 +67,18 @@ class Memory:
     taken: int = 0
     later: int = 0
     tells: bool = False
+    decodes: bool = False
+
+    @property
+    def coded(self) -> bool:
+        """Whether pages cross the link as they are stored. Frontiers read single lists in host memory, of pages."""
+        return self.decodes and not self.code.idempotent
+
+    @property
+    def staged(self) -> int:
+        """Bytes of the longest coded page; 0 where none comes so."""
+        tables = [table for table in self.graph.tables.values() if self.coded and table.places is not None]
+        return max((table.longest_coded(self.weights) for table in tables), default=0)
 
     @property
     def weights(self) -> bool:
@@ -152,10 +164,8 @@ class Memory:
                 least = min(candidates, key=self.beside)
                 raise self._too_little("--host-memory", self.beside(least), least)
             candidates = room
-        rings = [
-            Ring(self.options.streams if place.copies else 0, self.batch_pages, self.page_bytes, self.reach)
-            for place in self.places
-        ]
+        sizes = self.batch_pages, self.page_bytes, self.reach, self.staged
+        rings = [Ring(self.options.streams if place.copies else 0, *sizes) for place in self.places]
         try:
             fits = fit_devices(self.code, self.graph, candidates, rings, self.capacity, self.options.chunk_vertices)
         except TooLittleError as error:
@@ -207,7 +217,7 @@ class Memory:
 def make_plan(
     code: Any, graph: Graph, options: RunOptions, places: Sequence[Place], partition: Partition, host_memory: int,
     constants: Constants, known: dict[str, PageTable] | None = None, taken: int = 0, later: int = 0,
-    cores: bool = False, tells: bool = False, reads: Callable[[], int] = lambda: READ_THREADS,
+    cores: bool = False, tells: bool = False, reads: Callable[[], int] = lambda: READ_THREADS, decodes: bool = False,
 ) -> Plan:  # fmt: skip
     """Plan a run of a compiled program. Raises UsageError or ResourceError where it can't be done.
 
@@ -215,9 +225,10 @@ def make_plan(
     sets that devices may have cached before: they keep them where there is room for all. taken: bytes that an algorithm
     holds beside the program. later: that it takes in all when the program has ended; a host_memory that lacks them is
     refused here, before any work. cores: the host's stand beside devices that all copy. tells: devices can notify
-    (gstream.engine.notify_pull). reads: as of plan_sources.
+    (gstream.engine.notify_pull). reads: as of plan_sources. decodes: all devices decode coded pages, and no cores stand
+    beside them.
     """
-    memory = Memory(code, graph, options, places, host_memory, taken, later, tells)
+    memory = Memory(code, graph, options, places, host_memory, taken, later, tells, decodes and not cores)
     fits = memory.fit()
     layout, chunk, unit = fits[0].layout, fits[0].chunk, chunk_unit(code)
     used, weights, hosts = memory.used(layout), memory.weights, memory.hosts
@@ -238,7 +249,7 @@ def make_plan(
     telling = 0 if told is None else bytes_to_tell(told, told_weights, used, weights, counts, left)
     left -= telling
     reading = partial(plan_sources, options=options, cap=host_memory, reads=reads)
-    using = partial(reading, used, weights, on_device=most)
+    using = partial(reading, used, weights, on_device=most, coded=memory.coded)
     sources = using(counts=counts, left=left)
     beside, idle = None, ""
     if cores:
@@ -313,7 +324,7 @@ def _device_plan(memory: Memory, fit: DeviceFit, cached: dict[str, int]) -> Devi
         open_bits=code.has_done, held_bits=holds_back(code, fit.layout, graph),
         by_degree=graph.by_degree, streams=max(1, fit.streams),
         fewer=why_fewer(fit.streams, options.streams, memory.page_bytes * fit.batch_pages) if fit.streams else "",
-        batch_pages=fit.batch_pages or memory.batch_pages,
+        batch_pages=fit.batch_pages or memory.batch_pages, coded_bytes=fit.batch_pages * memory.staged,
         cache_pages=cached, policy=options.cache_policy, micro=options.micro,
         senders=graph.reached("out"), receivers=graph.reached("in"),
         held=fit.held | {name: size for name, size in caches.items() if size},

@@ -214,17 +214,24 @@ def _decode(words, stream, page, records, edges, id_words, header_words, value, 
     page[at:slot] = 0
 
 
+def sound_weights(coded: np.ndarray, dtype: np.dtype, elements: int) -> bool:
+    """Whether coded weights uint8[n] have fields for so many elements, none wider than these."""
+    words, used = coded.view(np.uint32), form.WEIGHTS_HEADER_WORDS + form.TAIL_WORDS
+    if coded.nbytes % (4 * form.ROUND_WORDS) or len(words) < used:
+        return False
+    width = int(words[0])
+    return width <= 8 * dtype.itemsize and 32 * (len(words) - used) >= elements * width
+
+
 def decode_weights(coded: np.ndarray, dtype: np.dtype, begin: int, end: int, out: np.ndarray) -> bool:
     """Fill the weights page uint8[n], elements [begin, end) of it from coded ones; False where these are not sound."""
     elements = out.view(f"<u{dtype.itemsize}")
-    words = coded.view(np.uint32)
-    width, used = int(words[0]), form.WEIGHTS_HEADER_WORDS + form.TAIL_WORDS
-    if width > 8 * dtype.itemsize or coded.nbytes % 16 or 32 * (len(words) - used) < (end - begin) * width:
+    if not sound_weights(coded, dtype, end - begin):
         return False
     elements[:begin] = 0
     elements[end:] = 0
     bit = np.uint64(32 * form.WEIGHTS_HEADER_WORDS)
-    _unpack(coded.view(np.uint64), bit, np.uint64(width), dtype.kind == "i", elements[begin:end])
+    _unpack(coded.view(np.uint64), bit, np.uint64(coded.view(np.uint32)[0]), dtype.kind == "i", elements[begin:end])
     return True
 
 

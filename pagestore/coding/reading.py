@@ -8,6 +8,7 @@ import numpy as np
 
 from pagestore.crc import page_crc
 from pagestore.errors import StoreError
+from pagestore.layout import HEADER, HEADER_BYTES
 from pagestore.pageset import PageSet
 
 
@@ -67,6 +68,33 @@ def unsound_page(topology: PageSet, number: int) -> StoreError:
         f"{topology.name_page(number, search=True)} breaks the format: its coded bytes lead out of the page. "
         f"No accident made it so if its checksum is right. {topology.remedy}"
     )
+
+
+def check_sound(topology: PageSet, first: int, coded: np.ndarray, weights: bool) -> None:
+    """Raise StoreError for the first coded page, or coded weights, that would lead a decoder out of the page.
+
+    A page that is stored as it is has its lists checked, as kernels read them; a coded one may still name neighbours
+    that are no vertices, which its decoder finds.
+    """
+    from pagestore.check import unsound
+    from pagestore.coding.decode import sound, sound_weights
+
+    layout = topology.layout
+    for number, piece in pieces(topology, first, coded, weights):
+        row = topology.directory[number : number + 1]
+        whole = topology.weight_page_bytes if weights else layout.page_bytes
+        counts = int(row["records"][0]), int(row["edges"][0])
+        if weights:
+            assert topology.weight_dtype is not None
+            right = len(piece) == whole or sound_weights(aligned(piece), topology.weight_dtype, sum(counts))
+        elif len(piece) == whole:
+            right = unsound(layout, row, topology.last_id, piece.reshape(1, -1)) is None
+        else:
+            header = piece[:HEADER_BYTES].copy().view(HEADER)
+            right = all(header[name][0] == row[name][0] for name in HEADER.names or ())
+            right = right and sound(aligned(piece), layout, *counts)
+        if not right:
+            raise unsound_page(topology, number)
 
 
 def decode_one(topology: PageSet, number: int, held: np.ndarray, weights: bool, out: np.ndarray) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from compilers import needs_gxx
 
+import gstream
 from gstream.devices.gpu.coded import Decoder
 from gstream.devices.gpu.driver import Gpu
 from gstream.devices.gpu.memory import Memory
@@ -32,7 +33,7 @@ def decoded(store, topology, weights, runs):
     width = table.weight_page_bytes if weights else table.page_bytes
     with gpu, topology.reader() as reader:
         memory = Memory(gpu)
-        decoder = Decoder(memory, table, store.meta.vertices)
+        decoder = Decoder(memory, table)
         out = np.full((table.pages, width), 0xA5, np.uint8)
         for first, end in runs:
             coded = memory.upload(reader.read_coded(first, end - first, weights))
@@ -64,3 +65,24 @@ def test_kernels_decode_what_the_cores_do(tmp_path, id_bytes, repeats, weight, p
                 np.testing.assert_array_equal(decoded(store, topology, False, runs), reader.read(0, topology.pages))
                 weights = decoded(store, topology, True, runs)
                 np.testing.assert_array_equal(weights, reader.read_weights(0, topology.pages))
+
+
+def summed(path, **options):
+    """Ranks of ten supersteps, and the figures of the run."""
+    with gstream.open(path, batch_bytes=16384, **options) as graph:
+        found = graph.pagerank(iterations=10)
+        return found.to_pandas()["pagerank"].to_numpy(), found.summary["stats"]
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("devices", ["cuda:0", "cuda:0,1"])
+@pytest.mark.parametrize("given", [{"cache": "0"}, {"cache": "0", "host_memory": "200KiB"}, {}, {"cache": "lru"}])
+def test_stored_bytes_cross_the_link(tmp_path, given, devices):
+    source, target, _ = graph(2, True)
+    for compress in ("off", "on"):
+        path = tmp_path / f"{compress}.gs"
+        convert_arrays(path, source, target, page_bytes=4096, compress=compress, directed=False)
+    ranks, raw = summed(tmp_path / "off.gs", devices=devices, **given)
+    found, coded = summed(tmp_path / "on.gs", devices=devices, **given)
+    np.testing.assert_allclose(found, ranks, rtol=1e-5)
+    assert coded["pages_moved"] == raw["pages_moved"] and 0 < coded["bytes_moved"] < 0.6 * raw["bytes_moved"]

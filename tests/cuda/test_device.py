@@ -21,7 +21,7 @@ from gstream.devices.gpu.device import GpuDevice
 from gstream.devices.gpu.driver import DeviceError
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions
-from gstream.paging import page_source as pages
+from gstream.paging import page_rows as pages
 from gstream.paging.page_source import nothing
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank

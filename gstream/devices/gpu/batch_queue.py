@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from gstream.devices.gpu.peer_wait import suspects
 from gstream.devices.gpu.stream_lane import Lane, Mark, Spans, span_of
 from gstream.paging.page_source import Batch
 from gstream.paging.page_table import NO_PAGES, PageTable
+from pagestore.errors import StoreError
 
 
 class Work(Protocol):
@@ -146,7 +148,7 @@ class BatchQueue:
         ring, table = self.pool.ring, batch.table
         ready = self._take_ahead(batch)
         if ready is not None:
-            self._count_moved(batch, len(batch.numbers))
+            self._count_moved(batch, 0, len(batch.numbers))
             self.device.stats.pages += len(batch.numbers)
             batch.done()
             self._run(table, batch.numbers, *ready)
@@ -155,11 +157,11 @@ class BatchQueue:
         for number, piece in enumerate(pieces):
             place = ring.place(piece, table)
             lane = self.pool.lanes[place.stream]
-            self._copy(batch, piece, batch.rows[at : at + len(piece)], place, lane)
+            self._copy(batch, slice(at, at + len(piece)), place, lane)
+            self._count_moved(batch, at, at + len(piece))
             at += len(piece)
             if number == len(pieces) - 1:
                 self._letting_go.append((lane, batch.done))
-            self._count_moved(batch, len(piece))
             self.device.stats.pages += len(piece)
             self._run(table, piece, place, lane)
 
@@ -175,7 +177,7 @@ class BatchQueue:
             return False
         place = ring.place(batch.numbers, batch.table)
         lane = self.pool.lanes[place.stream]
-        self._copy(batch, batch.numbers, batch.rows, place, lane)
+        self._copy(batch, slice(0, len(batch.numbers)), place, lane)
         self._ahead.append((batch, place, lane))
         return True
 
@@ -190,20 +192,21 @@ class BatchQueue:
     def _drop_ahead(self) -> None:
         """Forget what was copied in vain; it moved all the same."""
         for batch, _, _ in self._ahead:
-            self._count_moved(batch, len(batch.numbers))
+            self._count_moved(batch, 0, len(batch.numbers))
         self._ahead.clear()
 
-    def _count_moved(self, batch: Batch, pages: int) -> None:
+    def _count_moved(self, batch: Batch, low: int, high: int) -> None:
         stats = self.device.stats
-        stats.pages_moved += pages
-        stats.bytes_moved += batch.table.stored_bytes(pages, batch.weights is not None)
+        stats.pages_moved += high - low
+        stats.bytes_moved += batch.moved_bytes(low, high)
 
-    def _copy(self, batch: Batch, numbers: np.ndarray, source: np.ndarray, place: Placement, lane: Lane) -> None:
-        """Queue the copies of pages, a run of neighbouring rows at a time.
+    def _copy(self, batch: Batch, part: slice, place: Placement, lane: Lane) -> None:
+        """Queue the copies of a part of a batch, a run of neighbouring rows at a time; what decodes them, if any.
 
         All copies go to one stream of their own: changing streams costs the link some 5 %.
         """
-        table, to, pool, stream = batch.table, place.rows, self.pool, self.pool.copies
+        table, pool, stream = batch.table, self.pool, self.pool.copies
+        pages = part.stop - part.start
         lane.wait()  # its rows are read until then
         self._let_go_of(lane)
         if place.waits:  # so are cache slots that are overwritten, by launches on any stream
@@ -211,17 +214,53 @@ class BatchQueue:
             for ticket, over in [*users, (self._held_ticket, self._held_over)]:
                 if ticket in place.waits:
                     stream.wait_for_event(over)
-        with span_of(self._spans, "copies", f"copy: {len(numbers)} pages of {table.name}", stream):
-            for low, high in runs(to, source):
-                part = slice(int(source[low]), int(source[low]) + high - low)
-                at = int(to[low])
-                self.gpu.write(pool.pages.address + at * table.page_bytes, batch.pages[part], stream)
-                if batch.weights is not None:
-                    assert pool.weights.nbytes, "pages with weights for work without"
-                    where = pool.weights.address + at * table.weight_page_bytes
-                    self.gpu.write(where, batch.weights[part], stream)
+        with span_of(self._spans, "copies", f"copy: {pages} pages of {table.name}", stream):
+            decode = (self._move_coded if batch.coded else self._move)(batch, part, place, stream)
         lane.copied.record(stream)
         lane.stream.wait_for_event(lane.copied)
+        if decode is not None:
+            with span_of(self._spans, f"stream {place.stream}", f"decode: {pages} pages of {table.name}", lane.stream):
+                decode(lane.stream)
+
+    def _move(self, batch: Batch, part: slice, place: Placement, stream: Any) -> Callable[[Any], None] | None:
+        """Pages into the rows that they are read from; nothing is left to be queued."""
+        table, pool, to, source = batch.table, self.pool, place.rows, batch.rows[part]
+        for low, high in runs(to, source):
+            rows = slice(int(source[low]), int(source[low]) + high - low)
+            at = int(to[low])
+            self.gpu.write(pool.pages.address + at * table.page_bytes, batch.pages[rows], stream)
+            if batch.weights is not None:
+                assert pool.weights.nbytes, "pages with weights for work without"
+                where = pool.weights.address + at * table.weight_page_bytes
+                self.gpu.write(where, batch.weights[rows], stream)
+        return None
+
+    def _move_coded(self, batch: Batch, part: slice, place: Placement, stream: Any) -> Callable[[Any], None]:
+        """Coded pages into the lane's room for them; returns what queues that they are decoded into their rows."""
+        table, pool, to, numbers = batch.table, self.pool, place.rows, batch.numbers[part]
+        decoder, at = pool.decoder(table), pool.coded.address + place.stream * pool.coded_bytes
+        work: list[partial[None]] = []
+        kinds = [(batch.pages, batch.begins, pool.pages.address, table.page_bytes, decoder.decode)]
+        if batch.weights is not None:
+            kinds.append(
+                (batch.weights, batch.weights_begins, pool.weights.address, table.weight_page_bytes,
+                 decoder.decode_weights)
+            )  # fmt: skip
+        for weights, (array, begins, address, width, decode) in enumerate(kinds):
+            assert begins is not None
+            sizes = table.coded_sizes(bool(weights))[numbers]
+            for low, high in coded_runs(numbers, to, begins[part], sizes):
+                begin, end = int(begins[part.start + low]), int(begins[part.start + high - 1] + sizes[high - 1])
+                self.gpu.write(at, array[begin:end], stream)
+                pages = int(numbers[low]), int(numbers[low]) + high - low
+                work.append(partial(decode, *pages, at, address + int(to[low]) * width))
+                at += end - begin
+
+        def decode_all(lane: Any) -> None:
+            for decode in work:
+                decode(lane)
+
+        return decode_all
 
     def _run(self, table: PageTable, numbers: np.ndarray, place: Placement, lane: Lane) -> None:
         """Queue the kernel of pages that are being copied to the lane's rows, or that were there."""
@@ -322,6 +361,14 @@ class BatchQueue:
             for other in others:
                 self.work.stream.wait_for_event(other.event)
 
+    def _check_coded(self) -> None:
+        """Raise StoreError where a coded page named what is no vertex: its answer is none."""
+        if (name := self.pool.misled(self.work.stream)) is not None:
+            raise StoreError(
+                f"topology {name}: a coded page names a vertex that is not there, though its checksum is right: no "
+                "accident made it so. Run `gstream verify` on the store, and convert the graph again."
+            )
+
     def close(self, ended: bool = False) -> None:
         """Return when nothing is queued any more; the last call, also where it breaks off."""
         over = False
@@ -332,12 +379,20 @@ class BatchQueue:
             if self._spans is not None:
                 self._spans.flush()
             self.device.stats.edges += self.work.take_edges()
+            self._check_coded()
             over = True
             self.gpu.peer_wait.end()
         finally:
             self.work.close(ended and over)
             self._held_over = None  # not later, when an error's traceback lets go of this queue
             self.met.free()
+
+
+def coded_runs(numbers: np.ndarray, to: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> list[tuple[int, int]]:
+    """Ranges of indices in which pages, their rows and their coded bytes follow each other."""
+    apart = (np.diff(numbers) != 1) | (np.diff(to) != 1) | (begins[:-1] + sizes[:-1] != begins[1:])
+    breaks = (np.flatnonzero(apart) + 1).tolist()
+    return list(zip([0, *breaks], [*breaks, len(numbers)], strict=True))
 
 
 def runs(to: np.ndarray, source: np.ndarray) -> list[tuple[int, int]]:

@@ -29,10 +29,10 @@ class Decoder:
     wrong: set by the GPU where a field names no vertex; `told` reads it.
     """
 
-    def __init__(self, memory: Memory, table: PageTable, vertices: int) -> None:
+    def __init__(self, memory: Memory, table: PageTable) -> None:
         """memory: what its arrays are given back with."""
         assert table.places is not None, "pages are not coded"
-        self.gpu, self.table, self._last_vertex = memory.gpu, table, max(vertices, 1) - 1
+        self.gpu, self.table, self._last_vertex = memory.gpu, table, max(table.vertices, 1) - 1
         weight = table.weight_dtype
         shape = UnitShape(table.id_dtype, None, np.dtype(np.uint32))
         kernels = self.gpu.load(unit_of_page_kernels("coded", ("coded.cu",), shape))

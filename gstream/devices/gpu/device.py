@@ -46,6 +46,7 @@ class GpuDevice(Device):
 
     exchange = PeerExchange
     pins = True
+    decodes = True
 
     def __init__(self, name: str, index: int, threads: int, trace: Trace | None = None, keeps: bool = False) -> None:
         """keeps: host memory of answers stays pinned, for the next ones."""

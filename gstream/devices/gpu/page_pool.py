@@ -12,6 +12,7 @@ import numpy as np
 
 from gstream.devices.batch_ring import BatchRing
 from gstream.devices.gpu.arrays import LARGEST_ADDRESS
+from gstream.devices.gpu.coded import Decoder
 from gstream.devices.gpu.driver import Gpu, Launcher
 from gstream.devices.gpu.memory import Memory
 from gstream.devices.gpu.stream_lane import ENTRY, Lane
@@ -177,6 +178,9 @@ class PagePool(Memory):
             for number, lane in enumerate(self.all_lanes):
                 lane.claims = claims.at(2 * number)
             self.held_claims = claims.at(2 * (plan.streams + 1))
+            self.coded_bytes = plan.coded_bytes
+            self.coded = self.take(plan.streams * plan.coded_bytes, np.uint8)
+            self._decoders: dict[str, Decoder] = {}
             self.tables = {name: GpuTable(self, known, plan) for name, known in tables.items()}
         except BaseException:
             self.let_go()
@@ -199,6 +203,16 @@ class PagePool(Memory):
         where = known.where(numbers, rows, stream, lane)
         return Launch(self.pages.address, self.weights.address, claims, known, numbers, rows, *where, lane)
 
+    def decoder(self, table: PageTable) -> Decoder:
+        """What decodes a topology's pages; made when the first ones come."""
+        if table.name not in self._decoders:
+            self._decoders[table.name] = Decoder(self, table)
+        return self._decoders[table.name]
+
+    def misled(self, stream: Any) -> str | None:
+        """The topology of coded pages that named what is no vertex, as far as is known after `stream`; if any."""
+        return next((name for name, decoder in self._decoders.items() if decoder.told(stream)), None)
+
     @property
     def all_lanes(self) -> list[Lane]:
         return [*self.lanes, self.far]
@@ -214,7 +228,7 @@ class PagePool(Memory):
 def _key(plan: DevicePlan, weights: bool) -> tuple[object, ...]:
     """What two jobs must agree in to share a pool."""
     slots = {name: count for name, count in plan.cache_pages.items() if count}
-    return (plan.streams, plan.batch_pages, slots, plan.policy, plan.micro, plan.lanes, weights)
+    return (plan.streams, plan.batch_pages, plan.coded_bytes, slots, plan.policy, plan.micro, plan.lanes, weights)
 
 
 def follows(numbers: np.ndarray, rows: np.ndarray) -> bool:
