@@ -8,7 +8,6 @@ import shutil
 import h5py
 import numpy as np
 import pytest
-from coded_reference import page_of, weights_of
 
 from pagestore import meta as descriptions
 from pagestore import open_store
@@ -22,6 +21,7 @@ from pagestore.reader import PageReader
 from pagestore.store import Store
 from pagestore.verify import verify
 from tests.choice import seeds
+from tests.coded_reference import page_of, weights_of
 
 KINDS = [None, "u1", "i4", "f4"]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from coded_reference import page_of
 from small_stores import Edges, write_store
 
 import pagestore
@@ -18,6 +17,7 @@ from pagestore.decode import decode_page
 from pagestore.layout import DIRECTORY, HEADER_BYTES, PageLayout
 from pagestore.memory import convert_arrays
 from pagestore.meta import Meta
+from tests.coded_reference import page_of
 
 TEXT = (Path(pagestore.__file__).parent / "FORMAT.md").read_text()
 HEX = r"((?:[0-9a-f]{2} ?){4}(?: +(?:[0-9a-f]{2} ?){4})*)"

@@ -1,0 +1,78 @@
+"""A fuzz target about coded pages: the check before they are decoded, against the reference decoder."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pagestore.coding import form
+from pagestore.coding.decode import decode_page, sound
+from pagestore.coding.encode import Coder
+from pagestore.layout import HEADER, PageLayout
+from tests.coded_reference import page_of
+from tests.fuzz.targets import Drawn, Target, Wrong
+
+PAGE = 4096
+LISTS = (
+    {1: [0, 2, 5], 3: [1], 7: [2, 2, 8]},
+    {n: list(range(n, n + 12)) for n in range(40)},
+    {5: [3, 900_000, 900_001], 4_000_000: [7]},
+    {6: list(range(0, 1200, 3)), 7: list(range(500))},
+)
+
+
+def read_coded(data: bytes) -> str:
+    """A target: ID width, records and edges as a directory may say them, then a coded page."""
+    drawn = Drawn(data)
+    layout = PageLayout(PAGE, 8 if drawn.byte() & 1 else 4)
+    records, edges = drawn.number(2), drawn.number(2)
+    if not 1 <= records <= edges or layout.header_words + 3 * records + edges > layout.words:
+        return "refused by the directory"
+    coded = drawn.rest()[: PAGE - 1]
+    held = np.frombuffer(coded + b"\0" * (-len(coded) % 8), np.uint64).copy().view(np.uint8)[: len(coded)]
+    taken = sound(held, layout, records, edges)
+    try:
+        page = page_of(coded, PAGE, layout.id_bytes, records, edges)
+    except (IndexError, ValueError) as error:
+        if taken:
+            raise Wrong(f"the quick check takes what the reference refuses: {error}") from error
+        return "refused"
+    if not taken:
+        raise Wrong("the quick check refuses what the reference reads")
+    out = np.full(PAGE, 0xA5, np.uint8)
+    decode_page(held, layout, records, edges, out)
+    if out.tobytes() != page:
+        raise Wrong("a decoded page is another one than the reference's")
+    return "read"
+
+
+def coded_seeds() -> list[bytes]:
+    """Coded pages of all flags, and some of them cut, or with a changed word."""
+    found = []
+    for id_bytes in (4, 8):
+        layout = PageLayout(PAGE, id_bytes)
+        for lists in LISTS:
+            words = np.zeros(layout.words, layout.id_dtype)
+            at, edges = layout.header_words, sum(map(len, lists.values()))
+            if at + 3 * len(lists) + edges > layout.words:
+                continue
+            header = np.array([(0, 0, len(lists), min(lists), edges, 0)], HEADER)
+            words.view(np.uint8)[: HEADER.itemsize] = header.view(np.uint8)
+            for number, (vertex, others) in enumerate(lists.items()):
+                words[at : at + 1 + len(others)] = [len(others), *others]
+                words[layout.words - 2 * number - 2 : layout.words - 2 * number] = [vertex, at]
+                at += 1 + len(others)
+            coder = Coder(layout)
+            coder.code(words.view(np.uint8), len(lists), edges)
+            page = coder.words.tobytes()
+            head = bytes([id_bytes == 8]) + len(lists).to_bytes(2, "little") + edges.to_bytes(2, "little")
+            found += [head + page, head + page[:-16]]
+            for word in (4, form.FLAGS, form.WORDS, form.FIRST_ENTRY, form.FIRST_ENTRY + 1, form.FIRST_ENTRY + 9):
+                found.append(head + page[: 4 * word] + b"\x07" + page[4 * word + 1 :])
+    return found
+
+
+def targets() -> list[Target]:
+    """The one."""
+    return [
+        Target("coded pages", "a coded page is refused, or two decoders agree", read_coded, coded_seeds, 5 + PAGE),
+    ]  # fmt: skip
