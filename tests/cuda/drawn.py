@@ -51,7 +51,7 @@ class Graph:
 
     def __init__(
         self, folder: Path, kinds: dict[str, type[Program]], vertices: int, edges: int, directed: bool = True,
-        columns: int = 1,
+        columns: int = 1, compress: str = "off",
     ) -> None:  # fmt: skip
         source, target = skewed_edges(vertices, edges, 41)
         numbers = np.random.default_rng(42)
@@ -59,7 +59,7 @@ class Graph:
         self.vertices, self.name = vertices, "directed" if directed else "undirected"
         self.store = make_store(
             folder, source, target, weight, vertices=vertices, directed=directed, page_bytes=PAGE, order="degree",
-            columns=columns,
+            columns=columns, compress=compress,
         )  # fmt: skip
         given = {"bfs": {"source": 3}, "sssp": {"source": 3}, "pagerank": {"tolerance": 0.0}}
         given["costs"] = {"seeds": (3, 11), "cost": cost}
@@ -72,9 +72,9 @@ class Graph:
 
 
 def make_graphs(folder: Path, vertices: int, edges: int) -> list[Graph]:
-    """One directed; two undirected, one of them with column pages; their kernels are the same."""
+    """Two directed, one of them compressed; two undirected, one with column pages. Their kernels are the same."""
     kinds = classes(folder)
-    shapes = ((True, 1), (False, 1), (False, 8))
+    shapes = ((True,), (False,), (False, 8), (True, 1, "on"))
     return [Graph(folder / "stores", kinds, vertices, edges, *shape) for shape in shapes]
 
 

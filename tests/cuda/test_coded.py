@@ -11,6 +11,8 @@ from gstream.devices.gpu.coded import Decoder
 from gstream.devices.gpu.driver import Gpu
 from gstream.devices.gpu.memory import Memory
 from gstream.paging.page_table import page_table
+from pagestore.coding.decode import sound
+from pagestore.errors import StoreError
 from pagestore.memory import convert_arrays
 from pagestore.store import open_store
 
@@ -86,3 +88,50 @@ def test_stored_bytes_cross_the_link(tmp_path, given, devices):
     found, coded = summed(tmp_path / "on.gs", devices=devices, **given)
     np.testing.assert_allclose(found, ranks, rtol=1e-5)
     assert coded["pages_moved"] == raw["pages_moved"] and 0 < coded["bytes_moved"] < 0.6 * raw["bytes_moved"]
+
+
+def test_a_field_that_names_no_vertex_is_told_and_leads_nowhere(tmp_path):
+    """What the check before cannot see: neighbours and vertices stay within the graph, whatever fields say."""
+    source, target, _ = graph(1, False)
+    convert_arrays(tmp_path / "a.gs", source, target, page_bytes=4096, compress="on", topology="out")
+    gpu, told, draw = Gpu(0), 0, np.random.default_rng(3)
+    with open_store(tmp_path / "a.gs") as store, gpu, store.topology("out").reader() as reader:
+        topology, memory = reader.topology, Memory(gpu)
+        table, last = page_table(topology, 1), store.meta.vertices - 1
+        for number in draw.integers(0, topology.pages, 24):
+            row = topology.directory[number]
+            counts = int(row["records"]), int(row["edges"])
+            coded = reader.read_coded(int(number), 1).copy()
+            places = draw.integers(len(coded) // 2, len(coded) - 16, 6)
+            coded[places] = 255
+            if not sound(coded, topology.layout, *counts):
+                continue
+            decoder, stream = Decoder(memory, table), gpu.stream()
+            pages = memory.upload(np.zeros(4096, np.uint8))
+            decoder.decode(int(number), int(number) + 1, memory.upload(coded).address, pages.address, stream)
+            words = gpu.fetch(pages.address, 1024, "<u4", stream)
+            told += decoder.told(stream)
+            slots = words[1024 - 2 * counts[0] :: 2]
+            assert words[8 : 8 + sum(counts)].max() <= max(last, counts[1])
+            assert row["first_vertex"] <= slots.min() and slots.max() <= row["last_vertex"]
+        memory.free()
+    assert told > 2
+
+
+def test_a_run_over_pages_that_name_no_vertex_ends_with_their_store(tmp_path, monkeypatch):
+    source, target, _ = graph(2, True)
+    convert_arrays(tmp_path / "a.gs", source, target, page_bytes=4096, compress="on", directed=False)
+    monkeypatch.setattr(Decoder, "told", lambda decoder, stream: True)
+    with pytest.raises(StoreError, match="names a vertex that is not there"):
+        summed(tmp_path / "a.gs", devices="cuda:0", cache="0")
+
+
+def test_plan_says_what_crosses_the_link(tmp_path):
+    source, target, _ = graph(2, True)
+    convert_arrays(tmp_path / "a.gs", source, target, page_bytes=4096, compress="on", directed=False)
+    with gstream.open(tmp_path / "a.gs", devices="cuda:0", cache="0") as opened:
+        facts = opened.plan("pagerank")
+        assert facts["coded"] == {"out": True} and facts["bytes_a_superstep"] == facts["stored_bytes"]["out"]
+        assert facts["stored_bytes"]["out"] < 0.6 * facts["page_bytes"]["out"]
+        facts = opened.plan("wcc")
+        assert facts["coded"] == {"out": False} and facts["bytes_a_superstep"] == facts["page_bytes"]["out"]
