@@ -43,7 +43,8 @@ AT_ONCE = 0.75  # of their share of what is left, that the cores take; waking th
 LEAST_PAGES = 8  # worth it
 WORTH = 0.97  # of the time without the cores: what it must fall to
 WEIGHT = 0.5  # of the last superstep in a measured rate
-PATIENCE = 2  # supersteps in a row that the cores made longer, before they are left out for the rest of a run
+PATIENCE = 2  # supersteps in a row that the cores made longer, before they are left out for the rest of a run,
+MOST_RUNS = 64  # and for 1, 2, 4, ... runs more, each time that one more try was in vain
 
 
 class Stretches:
@@ -106,12 +107,31 @@ class Stretches:
 @dataclass
 class Learnt:
     """Of a program's steps over a topology: pages a second of the devices, and of the cores; supersteps in a row that
-    the cores made longer."""
+    the cores made longer; runs that are still to pass without another try, and how many they were at first."""
 
     devices: float
     cores: float
     worse: int = 0
     measured: bool = False
+    rest: int = 0
+    runs: int = 0
+
+    def begin_run(self) -> None:
+        """Cores that made supersteps longer have one more try, once enough runs have passed without them."""
+        if self.worse < PATIENCE:
+            return
+        if self.rest > 0:
+            self.rest -= 1
+        else:
+            self.worse = PATIENCE - 1
+
+    def compare(self, longer: bool) -> None:
+        """A superstep of both has ended; longer: than it would have been without the cores."""
+        self.worse = self.worse + 1 if longer else 0
+        if self.worse >= PATIENCE:
+            self.rest = self.runs = min(MOST_RUNS, max(1, 2 * self.runs))
+        elif not longer:
+            self.runs = 0
 
     def measure(self, devices: tuple[int, float], cores: tuple[int, float]) -> None:
         """Pages and seconds of both in a superstep."""
@@ -137,7 +157,7 @@ class Dispatcher:
         self._fed = 0.0  # when the devices had finished theirs
         self._begun = False  # whether the cores have taken part before
         for learnt in cores.learnt.values():
-            learnt.worse = min(learnt.worse, PATIENCE - 1)  # one more try a run
+            learnt.begin_run()
 
     # Equation (3)
 
@@ -229,8 +249,7 @@ class Dispatcher:
             return
         learnt = self._learnt(step, table)
         learnt.measure((pages - self._told[0], self._fed - began), self._told)
-        longer = time.perf_counter() - began > self._alone(step, table, pages)
-        learnt.worse = learnt.worse + 1 if longer else 0
+        learnt.compare(time.perf_counter() - began > self._alone(step, table, pages))
 
     def _side_by_side(self, work: Feeding, feedings: list[Feeding], pools: list[Stretches]) -> None:
         """The cores work in another thread while this one feeds the devices."""

@@ -24,7 +24,7 @@ SHARES_SHIFT, SHARE_SHIFT = 16, 24  # of a part's group: how many share its list
 MOST_SHARES = 255
 COLUMNS = 256  # the group of parts of a column page is COLUMNS + its stride
 DENSE = 512  # is added where the vertices of a page's slots follow each other
-PUSH_SHIFT = 10  # of a part's group: 0, or 1 + log2 of the lanes that a push has instead
+PUSH_SHIFT, PUSH_LANES = 10, 7  # of a part's group: 0, or 1 + log2 of the lanes that a push has instead
 SPLIT = 8192  # is added where a warp takes long lists whole: a team would keep others waiting
 # Lanes a record, by micro-level technique (thesis 4.1), or by number (SIMD paper's group size S).
 LANES = {"vertex": 1, "edge": 32, **{str(size): size for size in GROUP_SIZES}}

@@ -19,6 +19,7 @@ from pagestore.layout import GROUP_SIZES
 LENGTHS = (1, 2, 4, 8, 16, 32, 64)  # mean lengths from which classes begin; a warp shares lists of twice the last
 WARP_LANES = 32
 EDGES_A_LANE = 4  # to 8, where nothing was measured: with more, reads of lanes lie too far apart
+LEAST_UNLIKE = 8  # group size of pages whose lists differ: they take no fewer, as real tails are longer than drawn ones
 Row = tuple[int, ...]
 
 
@@ -54,7 +55,8 @@ def _table(known: Mapping[str, float], direction: str, usual: tuple[Row, ...]) -
         for at, length in enumerate(LENGTHS):
             near = sorted(GROUP_SIZES, key=lambda other: (abs(np.log2(other / group)), -other))
             found = (known.get(name_of(direction, other, length)) for other in near)
-            row.append(next((int(lanes) for lanes in found if lanes in GROUP_SIZES), usual[place][at]))
+            lanes = next((int(lanes) for lanes in found if lanes in GROUP_SIZES), usual[place][at])
+            row.append(max(lanes, group) if group >= LEAST_UNLIKE else lanes)
         rows.append(tuple(row))
     return tuple(rows)
 
@@ -63,4 +65,10 @@ def _by_length(group: int) -> Row:
     return tuple(max(group, min(WARP_LANES, length // EDGES_A_LANE)) for length in LENGTHS)
 
 
-USUAL = PageLanes(pull=tuple(map(_by_length, GROUP_SIZES)), push=tuple(map(_by_length, GROUP_SIZES)))
+# Of pages whose lists are alike, as measured on an H100; of others as the model says.
+ALIKE = {
+    "pull": ((1, 1, 1, 4, 8, 8, 16), (1, 1, 1, 4, 8, 8, 16), (1, 2, 2, 4, 8, 8, 16)),
+    "push": ((1, 2, 1, 4, 8, 32, 32), (2, 2, 1, 4, 8, 32, 32), (2, 2, 2, 4, 16, 32, 32)),
+}
+_UNLIKE = tuple(_by_length(group) for group in GROUP_SIZES if group >= LEAST_UNLIKE)
+USUAL = PageLanes(pull=(*ALIKE["pull"], *_UNLIKE), push=(*ALIKE["push"], *_UNLIKE))

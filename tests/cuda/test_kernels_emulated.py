@@ -283,18 +283,20 @@ def test_parts_cover_every_edge_once():
             assert covered.sum() == len(source) and covered.max() == 1
 
 
-def test_no_lane_has_much_of_a_list():
-    """Lanes a record by mean length, where the directory says one; it may say more."""
-    lanes = {3: 1, 7: 1, 8: 2, 15: 2, 16: 4, 31: 4, 64: 16, 127: 16, 128: 32, 5000: 32}
-    records, edges = np.full(len(lanes), 10, np.uint32), np.array([10 * mean for mean in lanes], np.uint64)
-    rows, span = np.zeros(len(lanes), np.uint8), np.full(len(lanes), 99, np.uint64)
+def test_lanes_of_a_list_by_its_length():
+    """Lists that are alike have as many lanes as were measured, others those of the directory, and more if long."""
+    alike = {1: 1, 3: 1, 7: 1, 8: 4, 15: 4, 16: 8, 31: 8, 64: 16, 127: 16, 128: 32, 5000: 32}
+    records, edges = np.full(len(alike), 10, np.uint32), np.array([10 * mean for mean in alike], np.uint64)
+    rows, span = np.zeros(len(alike), np.uint8), np.full(len(alike), 99, np.uint64)
 
     def given(micro: str, group: int) -> list[int]:
-        return worklists.micro_groups(micro, records, edges, np.full(len(lanes), group, np.uint8), rows, span).tolist()
+        groups = np.full(len(alike), group, np.uint8)
+        return (worklists.micro_groups(micro, records, edges, groups, rows, span) & (DENSE - 1)).tolist()
 
-    assert given("hybrid", 1) == [SPLIT + least for least in lanes.values()]
-    assert given("hybrid", 16) == [SPLIT + max(16, least) for least in lanes.values()]
-    assert given("vertex", 1) == [1] * len(lanes)
+    assert given("hybrid", 1) == list(alike.values())
+    assert given("hybrid", 16) == [max(16, 32 if mean >= 128 else 0) for mean in alike]
+    assert given("hybrid", 8) == [8] * 7 + [16, 16, 32, 32]
+    assert given("vertex", 1) == [1] * len(alike)
 
 
 def test_a_compiler_that_fortifies(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import gstream
 from gstream.devices.gpu import lane_probe
 from gstream.devices.gpu.driver import Gpu
 from gstream.paging.gpu_parts import DENSE, PUSH_SHIFT, SPLIT, make_parts, micro_groups
-from gstream.paging.page_lanes import LENGTHS, USUAL, PageLanes, name_of
+from gstream.paging.page_lanes import LENGTHS, USUAL, WARP_LANES, PageLanes, name_of
 from gstream.planning import calibration
 from gstream.programs.bfs import BFS
 from pagestore.layout import GROUP_SIZES
@@ -40,12 +40,12 @@ def test_classes_that_were_not_measured_are_as_near_ones():
     known = {name_of("pull", 4, 8): 16.0, name_of("pull", 16, 8): 1.0, name_of("push", 2, 32): 3.0}
     lanes = PageLanes.measured(known)
     eight = LENGTHS.index(8)
-    assert [row[eight] for row in lanes.pull] == [16, 16, 16, 1, 1, 1]  # of equally near ones the larger group's
+    assert [row[eight] for row in lanes.pull] == [16, 16, 16, 8, 16, 32]  # of equally near ones the larger group's
     assert lanes.push == USUAL.push  # no number of lanes
     assert [row[0] for row in lanes.pull] == [row[0] for row in USUAL.pull]
     mean = np.array([0, 1, 7, 8, 15, 16, 127, 128, 5000], np.uint64)
     group = np.full(len(mean), 2, np.uint8)
-    assert lanes.of("pull", group, mean).tolist() == [2, 2, 2, 16, 16, 4, 16, 32, 32]
+    assert lanes.of("pull", group, mean).tolist() == [1, 1, 1, 16, 16, 8, 16, 32, 32]
 
 
 def test_pulls_and_pushes_have_lanes_of_their_own():
@@ -54,7 +54,8 @@ def test_pulls_and_pushes_have_lanes_of_their_own():
     rows, span = np.zeros(3, np.uint8), np.array([9, 10, 10])
     groups = micro_groups("hybrid", records, edges, group, rows, span, lanes)
     both = 2 + (6 << PUSH_SHIFT) + SPLIT
-    assert groups.tolist() == [DENSE + both, both, 16 + SPLIT]
+    unlike = WARP_LANES + SPLIT
+    assert groups.tolist() == [DENSE + both, unlike, 16 + (6 << PUSH_SHIFT) + SPLIT]
     assert micro_groups("4", records, edges, group, rows, span, lanes).tolist() == [4 + DENSE, 4, 4]
     parts = make_parts(np.arange(3), np.array([False, False, True]), records, edges, groups, 8)
     assert parts[:, 3].tolist() == [*groups[:2], 0]

@@ -13,7 +13,7 @@ from planned import PROGRAMS, make
 from shared_steps import check_shared, draw_dispatchers, expected_of, shared_options
 
 import gstream
-from gstream.engine.dispatcher import Dispatcher, Learnt, Stretches
+from gstream.engine.dispatcher import PATIENCE, Dispatcher, Learnt, Stretches
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions, parse_devices, split_cores
 from gstream.planning import planner
@@ -154,3 +154,24 @@ def test_everything_around_a_run_works_with_cores_beside(store, tmp_path):
         found = engine.run(PageRank(tolerance=0.0), 6)
     assert found.stats.kept.resumed == 3 and found.stats.cores_pages > 0
     np.testing.assert_allclose(found.value, expected_of(store, PageRank(tolerance=0.0)), rtol=1e-5)
+
+
+def test_cores_that_make_supersteps_longer_are_tried_ever_more_rarely():
+    """Of 200 runs of ten supersteps that cores make longer, few have one; once it pays, all have."""
+    learnt, tried = Learnt(1.0, 1.0), []
+    for number in range(200):
+        learnt.begin_run()
+        for _ in range(10):
+            if learnt.worse < PATIENCE:
+                tried.append(number)
+                learnt.compare(longer=True)
+    assert tried[:6] == [0, 0, 2, 5, 10, 19] and len(tried) <= 10
+    while learnt.worse >= PATIENCE:
+        learnt.begin_run()
+    for _ in range(3):
+        learnt.compare(longer=False)
+        learnt.begin_run()
+        assert learnt.worse == 0
+    learnt.compare(longer=True)
+    learnt.compare(longer=True)
+    assert learnt.rest == 1
