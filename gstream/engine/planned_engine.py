@@ -32,6 +32,7 @@ class PlannedDevice:
     """A device as plans see one. room: bytes of memory of its own, None: host memory."""
 
     room: int | None
+    decodes = True
 
     @property
     def in_place(self) -> bool:

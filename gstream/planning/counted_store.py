@@ -32,6 +32,7 @@ class CountedTopology:
     head_rows: int
     weight_dtype: np.dtype | None
     weight_page_bytes: int
+    vertices: int
     places: None = None  # pages are not coded
 
 
@@ -62,7 +63,7 @@ class CountedStore:
         self._topologies = {
             name: CountedTopology(
                 name, self.layout, directory, len(directory), min(vertices, stored),
-                np.dtype(WEIGHT) if weighted else None, self.layout.weight_page_bytes(4) if weighted else 0,
+                np.dtype(WEIGHT) if weighted else None, self.layout.weight_page_bytes(4) if weighted else 0, vertices,
             )
             for name in names
         }  # fmt: skip
