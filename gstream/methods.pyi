@@ -77,14 +77,14 @@ class Methods(ABC):
         """
 
     def khop(
-        self, source: Any = None, radius: int = 1, undirected: bool = False, certify: bool = False, **options: Any,
+        self, source: Any = None, radius: float = 1, undirected: bool = False, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Vertices within some edges of a source. Columns: vertex, distance.
 
         The distance is null elsewhere.
 
         - source: a user ID or several; start here.
-        - radius: edges from the source.
+        - radius: edges from the source; weighted: the most that a path weighs.
         - undirected: along edges in either direction.
         - certify: prove the answer (exact).
         """
@@ -112,7 +112,7 @@ class Methods(ABC):
 
     def betweenness(
         self, k: int | None = None, normalized: bool = True, seed: int | None = None, source: Any = None, endpoints:
-        bool = False, certify: bool = False, **options: Any,
+        bool = False, weighted: bool = False, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Betweenness centrality, NetworkX's definition. Columns: vertex, betweenness.
 
@@ -124,10 +124,10 @@ class Methods(ABC):
         - seed: of what is drawn; default: new each time.
         - source: a user ID or several; start here.
         - endpoints: a path's ends count as on it.
+        - weighted: edges count by their weights.
         - certify: prove the answer (all values, but for a bound and a chance of 10^-6).
 
-        Definition: paths by edges, ends count if endpoints; / (n-1)(n-2), with ends n(n-1), if normalized; simple
-        graph.
+        Definition: paths by edges, or weights if weighted; ends count if endpoints; / (n-1)(n-2), with ends n(n-1).
         """
 
     def rwr(
@@ -222,33 +222,37 @@ class Methods(ABC):
         """
 
     def closeness(
-        self, wf_improved: bool = True, k: int | None = None, seed: int = 0, certify: bool = False, **options: Any,
+        self, wf_improved: bool = True, k: int | None = None, seed: int = 0, weighted: bool = False, certify: bool =
+        False, **options: Any,
     ) -> Result:  # fmt: skip
         """Closeness centrality, over paths to a vertex as NetworkX. Columns: vertex, closeness.
 
-        64 sources take one search of all edges. A certificate takes 16 searches, of small graphs up to 256 that look at
-        4 million edges together.
+        64 sources take one search of all edges; by weights each takes its own. A certificate takes 16 searches, of
+        small graphs up to 256 that look at 4 million edges together.
 
         - wf_improved: scale by what is reached.
         - k: an estimate from N sources, drawn; default: all.
         - seed: of what is drawn.
+        - weighted: edges count by their weights.
         - certify: prove the answer (16 to 256 vertices, searched for again).
 
-        Definition: over paths to a vertex, edges of length 1; scaled by Wasserman and Faust if wf_improved.
+        Definition: over paths to a vertex, by edges, or weights if weighted; as Wasserman and Faust if wf_improved.
         """
 
-    def harmonic(self, k: int | None = None, seed: int = 0, certify: bool = False, **options: Any) -> Result:
+    def harmonic(
+        self, k: int | None = None, seed: int = 0, weighted: bool = False, certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
         """Harmonic centrality, over paths to a vertex as NetworkX. Columns: vertex, harmonic.
 
-        64 sources take one search of all edges. A certificate takes 16 searches, of small graphs up to 256 that look at
-        4 million edges together.
+        64 sources take one search of all edges; by weights each takes its own. A certificate takes 16 searches, of
+        small graphs up to 256 that look at 4 million edges together.
 
         - k: an estimate from N sources, drawn; default: all.
         - seed: of what is drawn.
+        - weighted: edges count by their weights.
         - certify: prove the answer (16 to 256 vertices, searched for again).
 
-        Definition: sum of 1 / distance over paths to a vertex, edges of length 1; not divided by the number of
-        vertices.
+        Definition: sum of 1 / distance to a vertex, by edges, or weights if weighted; not divided by their number.
         """
 
     def heat(
@@ -404,20 +408,21 @@ class Methods(ABC):
         """
 
     def egonet(
-        self, source: Any = None, radius: int = 1, center: bool = True, undirected: bool = False, certify: bool = False,
-        **options: Any,
+        self, source: Any = None, radius: float = 1, center: bool = True, undirected: bool = False, weighted: bool =
+        False, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Edges among the vertices within some edges of a source. Columns: source, target, weight.
 
         The column weight is there where the store has weights.
 
         - source: a user ID or several; start here.
-        - radius: edges from the source.
+        - radius: edges from the source; weighted: the most that a path weighs.
         - center: with its sources.
         - undirected: along edges in either direction.
+        - weighted: edges count by their weights.
         - certify: prove the answer (exact, by hashes).
 
-        Definition: edges among what lies within the radius, along out-edges or, undirected, any; repeated ones each.
+        Definition: edges among what lies within the radius, along out-edges or, undirected, any; weighted: of paths.
         """
 
     def cross(self, nodes: Any = None, targets: Any = None, certify: bool = False, **options: Any) -> Result:

@@ -45,6 +45,7 @@ class Kind(NamedTuple):
 
 WHOLE = Kind(values.whole, "int", "N")
 NUMBER = Kind(values.number, "float", None)
+EXTENT = Kind(values.extent, "float", "N")
 SWITCH = Kind(values.switch, "bool", None)
 SYNC_OR_ASYNC = Kind(values.execution, "str", "sync|async")
 VERTICES = Kind(None, "Any", "ID", "a user ID or several; ")
@@ -76,7 +77,7 @@ EXECUTION = Option("execution", SYNC_OR_ASYNC, "sync", "async: new values are vi
 WEIGHTED = Option("weighted", SWITCH, False, "edges count by their weights")
 PREDECESSORS = Option("predecessors", SWITCH, True, "the column predecessor, and the pass that finds it", True)
 EITHER_WAY = Option("undirected", SWITCH, False, "along edges in either direction")
-RADIUS = Option("radius", WHOLE, 1, "edges from the source", True)
+RADIUS = Option("radius", EXTENT, 1, "edges from the source; weighted: the most that a path weighs", True)
 ALPHA = Option("alpha", NUMBER, 0.85, "share of rank that follows edges")
 INITIAL = Option("initial", NUMBERS, None, "lines of `vertex value`, parted by a tab, comma or blanks")
 NODES = Option("nodes", VERTEX_SET, None, "vertices, one a line")

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 from gstream.nx.declare import function, unread
-from gstream.nx.distances import hops
+from gstream.nx.distances import lengths
 from gstream.nx.node_graph import NodeGraph, column
 
 
@@ -76,29 +76,43 @@ def _one_undirected(given: dict[str, Any]) -> bool | str:
     return given["u"] is None or not given["G"].is_directed() or "paths to one node are searched backward"
 
 
-@function(multigraph=True, weight="distance", rule=_one_undirected)
+@function(multigraph=True, weight="distance", reads=True, rule=_one_undirected)
 def closeness_centrality(G: NodeGraph, u: Any = None, distance: Any = None, wf_improved: bool = True) -> Any:
     if u is None:
-        return G.by_node(column(G.graph.closeness(wf_improved=wf_improved), "closeness"))
-    found = hops(G, G.vertex(u))
-    total, others = int(found[found > 0].sum()), int((found > 0).sum())
+        result = G.graph.closeness(wf_improved=wf_improved, weighted=G.weighs(distance))
+        return G.by_node(column(result, "closeness"))
+    found = lengths(G, G.vertex(u), distance)
+    reached = np.isfinite(found)
+    total, others = found[reached].sum().item(), int(reached.sum()) - 1
     if not total or len(G) < 2:
         return 0.0
     return others / total * (others / (len(G) - 1) if wf_improved else 1.0)
 
 
-@function(multigraph=True, weight="distance", nbunch=None, sources=None)
+@function(multigraph=True, weight="distance", reads=True, nbunch=None, sources=None)
 def harmonic_centrality(
     G: NodeGraph, nbunch: Any = None, distance: Any = None, sources: Any = None
 ) -> dict[Any, float]:
-    return G.by_node(column(G.graph.harmonic(), "harmonic"))
+    return G.by_node(column(G.graph.harmonic(weighted=G.weighs(distance)), "harmonic"))
 
 
-@function(multigraph=True, weight="weight", k=None)
+def _positive(given: dict[str, Any]) -> bool | str:
+    graph, weight = given["G"], given["weight"]
+    if weight is None:
+        return True
+    if not isinstance(graph, nx.Graph):
+        least = NodeGraph.of(graph).graph.store.meta.min_weight
+    else:
+        least = min((value for _, _, value in graph.edges(data=weight) if value is not None), default=1)
+    return least is None or least > 0 or "weights of 0 leave shortest paths uncounted"
+
+
+@function(multigraph=True, weight="weight", reads=True, k=None, rule=_positive)
 def betweenness_centrality(
     G: NodeGraph, k: Any = None, normalized: bool = True, weight: Any = None, endpoints: bool = False, seed: Any = None
 ) -> dict[Any, float]:
-    return G.by_node(column(G.graph.betweenness(normalized=normalized, endpoints=endpoints), "betweenness"))
+    found = G.graph.betweenness(normalized=normalized, endpoints=endpoints, weighted=G.weighs(weight))
+    return G.by_node(column(found, "betweenness"))
 
 
 def _shares(graph: NodeGraph, direction: str) -> dict[Any, Any]:

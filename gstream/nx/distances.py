@@ -95,10 +95,10 @@ def bfs_layers(G: NodeGraph, sources: Any) -> Iterator[list[Any]]:
 def has_path(G: NodeGraph, source: Any, target: Any) -> bool:
     found = hops(G, G.vertex(source, text="Source {} is not in G"))
     G.vertex(target, text="Target {} is not in G")
-    return bool(found[_row(G, target)] >= 0)
+    return bool(found[row_of(G, target)] >= 0)
 
 
-def _row(graph: NodeGraph, node: Any) -> int:
+def row_of(graph: NodeGraph, node: Any) -> int:
     """The row of a node in answers."""
     vertex = graph.vertex(node)
     store = graph.graph.store

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 
 from gstream.nx.declare import PATHS, function
+from gstream.nx.distances import lengths, row_of
 from gstream.nx.node_graph import NodeGraph, column
 
 
@@ -106,14 +107,24 @@ def k_truss(G: NodeGraph, k: int) -> nx.Graph:
     return made
 
 
-@function(ours=PATHS, rule=lambda given: given["distance"] is None)
+def _one_way(given: dict[str, Any]) -> bool | str:
+    both = given["undirected"] and given["G"].is_directed() and given["distance"] is not None
+    return not both or "paths by weight go one way"
+
+
+@function(ours=PATHS, weight="distance", reads=True, rule=_one_way)
 def ego_graph(
     G: NodeGraph, n: Any, radius: float = 1, center: bool = True, undirected: bool = False, distance: Any = None
 ) -> nx.Graph:
     vertex = G.vertex(n)
-    reach = column(G.graph.khop(source=vertex, radius=int(radius), undirected=undirected and G.is_directed()))
-    rows = np.flatnonzero(reach >= 0 if center else reach > 0)
-    return _induced(G, rows)
+    if G.weighs(distance):
+        reach = lengths(G, vertex, distance, radius)
+        reach = np.where(np.isinf(reach), -1, reach)
+    else:
+        reach = column(G.graph.khop(source=vertex, radius=int(radius), undirected=undirected and G.is_directed()))
+    inside = reach >= 0
+    inside[row_of(G, n)] = center
+    return _induced(G, np.flatnonzero(inside))
 
 
 @function(directed=True, nodes=None)

@@ -40,6 +40,12 @@ def number(option: str, value: Any) -> float:
     raise UsageError(f"{option} {plain(repr(value))}: must be a number. Pass one, as 0.5.")
 
 
+def extent(option: str, value: Any) -> float:
+    """A number of any kind, or its text; an int where it is whole."""
+    found = number(option, value)
+    return int(found) if found % 1 == 0 else found
+
+
 def switch(option: str, value: Any) -> bool:
     """True or False, NumPy's, too. The error calls it as Python does: on the command line a switch has no value."""
     if str(value) in ("True", "False") and not isinstance(value, str):

@@ -22,6 +22,12 @@ class SSSP64(SSSP):
     value = f64
 
 
+class SSSPBack64(SSSP64):
+    """The same against the edges: how far it is to `source`."""
+
+    backward = True
+
+
 class SSSPInteger(SSSP):
     """The same for integer weights, exact: for graphs whose longest path is below 2^32 - 1."""
 

@@ -29,12 +29,15 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "hits": [{"max_iter": 2}, {"max_iter": 2, "weighted": True}],
     "katz": [{"alpha": 1e-3, "max_iter": 2}, {"alpha": 1e-3, "max_iter": 2, "weighted": True}],
     "eigenvector": [{"max_iter": 2}],
-    "rwr": [{"source": START, "max_iter": 2}], "closeness": [{"k": 3}], "harmonic": [{"k": 3}],
+    "rwr": [{"source": START, "max_iter": 2}], "closeness": [{"k": 3}, {"k": 3, "weighted": True}],
+    "harmonic": [{"k": 3}, {"k": 3, "weighted": True}],
     "radius": [{"sketches": 2}], "heat": [{"initial": FIRST, "iterations": 2}],
     "circuit": [{"initial": FIRST, "iterations": 2}], "neural": [{"initial": FIRST, "iterations": 2}],
     "khop": [{"source": START}, {"source": START, "undirected": True}], "widest": [{"source": START}],
-    "subgraph": [{"nodes": SOME}], "egonet": [{"source": START}, {"source": START, "undirected": True}],
-    "cross": [{"nodes": SOME}], "betweenness": [{"k": 2, "seed": 1}], "kcore": [{}, {"k": 2}], "ktruss": [{}, {"k": 3}],
+    "subgraph": [{"nodes": SOME}], "cross": [{"nodes": SOME}],
+    "egonet": [{"source": START}, {"source": START, "undirected": True}, {"source": START, "weighted": True}],
+    "betweenness": [{"k": 2, "seed": 1}, {"k": 2, "seed": 1, "weighted": True}], "kcore": [{}, {"k": 2}],
+    "ktruss": [{}, {"k": 3}],
     "cdlp": [{"iterations": 2}], "levels": [{}, {"weighted": True}],
 }  # fmt: skip
 DEVICES = ("host", "host:2", "fake:7", "fake:8:3")

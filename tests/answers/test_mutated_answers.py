@@ -51,6 +51,8 @@ CASES = [
     ("harmonic", "directed", {"k": 10}),
     ("betweenness", "directed", {}),
     ("betweenness", "undirected", {"k": 9, "seed": 1, "endpoints": True}),
+    ("closeness", "directed", {"weighted": True}),
+    ("harmonic", "undirected", {"weighted": True}),
     ("msf", "undirected", {}),
     ("ktruss", "undirected", {}),
     ("ktruss", "undirected", {"k": 3}),

@@ -44,9 +44,12 @@ CALLS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
     "closeness": ("directed", "closeness", {"k": 150}, {}),
     "harmonic": ("directed", "harmonic", {"k": 70, "seed": 3}, {}),
     "betweenness": ("undirected", "betweenness", {"k": 2, "seed": 1}, {}),
+    "closeness, weighted": ("directed", "closeness", {"k": 9, "weighted": True}, {}),
+    "betweenness, weighted": ("undirected", "betweenness", {"k": 4, "seed": 1, "weighted": True}, {}),
     "radius": ("directed", "radius", {"sketches": 4}, {}),
     "subgraph": ("directed", "subgraph", {"nodes": LISTED}, {}),
     "egonet": ("directed", "egonet", {"source": 7, "radius": 2}, {}),
+    "egonet, weighted": ("directed", "egonet", {"source": 7, "radius": 40, "weighted": True}, {}),
     "cross": ("directed", "cross", {"nodes": LISTED}, {}),
 }
 

@@ -167,10 +167,11 @@ def test_a_store_s_graph_is_a_graph_of_networkx_s_functions(tmp_path: Path) -> N
 
 def test_what_only_networkx_does_is_refused_by_name() -> None:
     graph = gstream.from_edges([0, 1], [1, 2], [2.0, 3.0])
-    with pytest.raises(NotImplementedError, match="betweenness_centrality: weights are not read. Graph.to_networkx"):
-        backend.betweenness_centrality(graph, weight="weight")
+    loose = gstream.from_edges([0, 1], [1, 2], [2.0, 0.0])
+    with pytest.raises(NotImplementedError, match="betweenness_centrality: weights of 0 leave .* Graph.to_networkx"):
+        backend.betweenness_centrality(loose, weight="weight")
     with pytest.raises(NotImplementedError):
-        nx.betweenness_centrality(graph, weight="weight")
+        nx.betweenness_centrality(loose, weight="weight")
     assert nx.betweenness_centrality(graph)[1] > 0.3
     with pytest.raises(NotImplementedError, match="the graph's weights are called weight"):
         backend.dijkstra_path_length(graph, 0, 2, weight="amount")
@@ -189,6 +190,23 @@ def test_ranks_by_weights_are_networkx_s() -> None:
     assert close(nx.katz_centrality(ours, weight="weight"), nx.katz_centrality(mirror, weight="weight"))
     found = nx.eigenvector_centrality(ours, 1000, weight="weight")
     assert close(found, nx.eigenvector_centrality(mirror, 1000, weight="weight"))
+
+
+def test_paths_by_weights_are_networkx_s() -> None:
+    edges = ([0, 0, 1, 2, 2, 3], [1, 2, 2, 0, 3, 4], [1, 6, 2, 0.5, 4, 1])
+    ours, mirror = gstream.from_edges(*edges), nx.DiGraph()
+    mirror.add_weighted_edges_from(zip(*edges, strict=True))
+    for name, key in (("closeness", "distance"), ("harmonic", "distance"), ("betweenness", "weight")):
+        call = getattr(nx, f"{name}_centrality")
+        assert close(call(ours, **{key: "weight"}), call(mirror, **{key: "weight"}))
+        assert not close(call(ours, **{key: "weight"}), call(ours))
+    for radius in (0, 2.5, 3):
+        found = nx.ego_graph(ours, 0, radius, distance="weight")
+        assert set(found) == set(nx.ego_graph(mirror, 0, radius, distance="weight"))
+    both = gstream.from_edges(*edges, directed=False)
+    for v in range(5):
+        wanted = nx.closeness_centrality(mirror.to_undirected(), distance="weight")[v]
+        assert nx.closeness_centrality(both, v, "weight") == pytest.approx(wanted)
 
 
 def test_a_class_with_adjacencies_of_its_own_is_not_read() -> None:

@@ -1,4 +1,4 @@
-"""Betweenness centrality: how many shortest paths lead through a vertex (Brandes 2001), by edges, not weights.
+"""Betweenness centrality: how many shortest paths lead through a vertex (Brandes 2001), by edges or by weights.
 
 between(v) = sum over s, t other than v of paths(s, t through v) / paths(s, t), scaled as NetworkX scales it: if
 normalized, by the pairs (n - 1)(n - 2), else halved on undirected graphs. With `endpoints` s and t count as on their
@@ -21,9 +21,20 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.centrality import paths
+from gstream.algorithms.centrality import paths, tight_paths
 from gstream.algorithms.centrality.path_search import PathSearch
-from gstream.algorithms.declaration import DRAWN, SOURCE, SWITCH, WHOLE, Algorithm, Option, Work
+from gstream.algorithms.centrality.weighted_search import WeightedSearch, check_positive
+from gstream.algorithms.declaration import (
+    DRAWN,
+    NOT_NEGATIVE,
+    SOURCE,
+    SWITCH,
+    WEIGHTED,
+    WHOLE,
+    Algorithm,
+    Option,
+    Work,
+)
 from gstream.algorithms.support.arguments import source_ids
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
@@ -36,38 +47,46 @@ ALGORITHM = Algorithm(
     "betweenness", "betweenness centrality, NetworkX's definition",
     """Without k and source every vertex is a source: two sweeps a level of each. With source, shortest paths from there
     alone count.""",
-    definition="paths by edges, ends count if endpoints; / (n-1)(n-2), with ends n(n-1), if normalized; simple "
-    "graph",
+    definition="paths by edges, or weights if weighted; ends count if endpoints; / (n-1)(n-2), with "
+    "ends n(n-1)",
     columns=("vertex", "betweenness"), best="largest",
     options=(
         DRAWN, Option("normalized", SWITCH, True, "scaled by the pairs of vertices"),
         Option("seed", WHOLE, None, "of what is drawn; default: new each time"), SOURCE,
         Option("endpoints", SWITCH, False, "a path's ends count as on it"),
+        WEIGHTED,
     ),
     proof=".betweenness_proof:certify_betweenness", proof_bytes=61,
-    kept="28: sums; distances, paths and dependencies of one source",
-    certificate="all values, but for a bound and a chance of 10^-6", topology="out", holds="32",
+    kept="28, weighted 8: sums; distances, paths and dependencies of one source", weights=NOT_NEGATIVE,
+    certificate="all values, but for a bound and a chance of 10^-6", topology="out", holds="32, weighted 56",
     units=(
         "..support.simple:note_ends",
         ".paths:begin_source step_on count_paths find_level add_dependencies close_source",
+        ".tight_paths:count_tight find_ready pass_paths pass_back", "gstream.programs.sssp:SSSP64",
     ),
-    proof_units=(".path_weighing:weigh_paths close_weighing",),
+    proof_units=(".path_weighing:weigh_paths close_weighing", ".tight_paths:pass_weights"),
     work=Work(edges=7.5, gpu_edges=8.0, per="k", sources=1, moved=(3.0, 12.0), spread=1.6),
 )  # fmt: skip
 
 
 def run_betweenness(
     session: Session, k: int | None = None, normalized: bool = True, seed: int | None = None, source: Any = None,
-    endpoints: bool = False,
+    endpoints: bool = False, weighted: bool = False,
 ) -> Answer:  # fmt: skip
     """Column betweenness, float64.
 
-    Raises UsageError (k out of range, k and source, a source that is no vertex, more paths than a double counts).
+    Raises UsageError (k out of range, k and source, a source that is no vertex, more paths than a double counts, sums
+    of weights that doubles don't tell apart), InputError (a weight of 0).
     """
     sources = drawn_sources(session, k, seed, source)
     vertices = session.meta.vertices
-    session.check_memory(vertices * (28 + session.id_dtype.itemsize) + 2 * bitmap_bytes(vertices))
-    walk = _Dependencies(session, simple_lists(session, "out"), float(endpoints))
+    walk: _Dependencies | _WeightedDependencies
+    if weighted:
+        check_positive(session)
+        walk = _WeightedDependencies(session, float(endpoints))
+    else:
+        session.check_memory(vertices * (28 + session.id_dtype.itemsize) + 2 * bitmap_bytes(vertices))
+        walk = _Dependencies(session, simple_lists(session, "out"), float(endpoints))
     levels = walk.from_sources(sources, drawn=k is not None)
     if np.isnan(walk.between).any():
         raise UsageError(
@@ -171,3 +190,22 @@ class _Dependencies(PathSearch):
     def _begin_of(self, level: int, end: int) -> int:
         """Where a level begins in the order's first `end` vertices."""
         return bisect_left(range(end), level, key=lambda index: int(self.distance[self.order[index]]))
+
+
+class _WeightedDependencies(WeightedSearch):
+    """The same by weights."""
+
+    onward = tight_paths.pass_paths
+
+    def __init__(self, session: Session, ends: float) -> None:
+        vertices = session.meta.vertices
+        self.depends, self.between, self.ends = np.zeros(vertices), np.zeros(vertices), ends
+        super().__init__(session, (np.zeros(vertices),), (self.depends, self.between), self.between)
+
+    def close(self, resident: Resident, source: int, levels: int) -> None:
+        words, vertices = -(-len(self.here) // paths.WORDS), len(self.distance)
+        for level in range(levels - 2, 0, -1):  # no tight edge leaves the last level; the source's value is not used
+            resident.each(paths.find_level, words, level, self.distance, self.here, items=vertices)
+            self.sweep(resident, tight_paths.pass_back, self.length, self.paths, self.depends)
+        arrays = (self.distance, self.paths, self.depends, self.between)
+        resident.each(paths.close_source, -(-vertices // paths.RUN), source, self.ends, *arrays, items=vertices)

@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.centrality import path_weighing
+from gstream.algorithms.centrality import path_weighing, tight_paths
 from gstream.algorithms.centrality.betweenness import drawn_sources, scales_of
 from gstream.algorithms.centrality.path_search import PathSearch
 from gstream.algorithms.centrality.paths import RUN
+from gstream.algorithms.centrality.weighted_search import WeightedSearch
 from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
@@ -52,6 +53,22 @@ class _Weighing(PathSearch):
         resident.each(path_weighing.close_weighing, len(self.sums) // 2, *given, items=len(self.distance))
 
 
+class _WeightedWeighing(WeightedSearch):
+    """The same along paths that are shortest by weight."""
+
+    onward = tight_paths.pass_weights
+
+    def __init__(self, session: Session, seeds: np.ndarray, ends: float) -> None:
+        vertices = session.meta.vertices
+        self.sums, self.ends, self.seeds = np.zeros(2 * -(-vertices // RUN)), ends, seeds
+        carried = (np.zeros(vertices), np.zeros(vertices), np.zeros(vertices), seeds)
+        super().__init__(session, carried, (self.sums,), self.sums)
+
+    def close(self, resident: Resident, source: int, levels: int) -> None:
+        given = (source, self.ends, self.distance, *self.carried, self.sums)
+        resident.each(path_weighing.close_weighing, len(self.sums) // 2, *given, items=len(self.distance))
+
+
 def certify_betweenness(
     session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]
 ) -> dict:
@@ -72,7 +89,11 @@ def certify_betweenness(
     seeds = np.random.default_rng().integers(1 << 63, size=2, dtype=np.uint64)
     given = np.zeros((-(-len(between) // path_weighing.BLOCK), 2))
     session.each(path_weighing.weigh_values, between, seeds, given, items=len(between))
-    weighing = _Weighing(session, simple_lists(session, "out"), seeds, float(endpoints))
+    weighing: _Weighing | _WeightedWeighing
+    if options.get("weighted"):
+        weighing = _WeightedWeighing(session, seeds, float(endpoints))
+    else:
+        weighing = _Weighing(session, simple_lists(session, "out"), seeds, float(endpoints))
     weighing.from_sources(sources)
     share = _rounding(session, weighing.most_levels, len(sources))
     off = most = 0.0

@@ -1,10 +1,12 @@
 """Closeness and harmonic centrality, from the vertices that searches reach level by level.
 
-Both are NetworkX's: distances are those of paths that lead *to* a vertex, and each edge counts 1.
+Both are NetworkX's: distances are those of paths that lead *to* a vertex. Each edge counts 1, or its weight if
+`weighted`: then one source after the other is searched from (lengths.py).
 * Closeness is (reached - 1) / sum of distances, times (reached - 1) / (V - 1) (Wasserman and Faust) unless wf_improved
   is False. Harmonic is the sum of 1 / distance.
-* 64 sources are searched from at a time, as bits of one number. With k drawn sources, sums are scaled by (V - 1) / k;
-  log(V) / e^2 of them keep the mean distance's error below e diameters with high probability (Eppstein and Wang 2004).
+* Without weights 64 sources are searched from at a time, as bits of one number.
+* With k drawn sources, sums are scaled by (V - 1) / k; log(V) / e^2 of them keep the mean distance's error below e
+  diameters with high probability (Eppstein and Wang 2004).
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.centrality import levelcounts
-from gstream.algorithms.declaration import DRAWN, SEED, SWITCH, Algorithm, Option, Work
+from gstream.algorithms.centrality.lengths import ARRAYS, program_of_lengths, search_by_weight
+from gstream.algorithms.declaration import DRAWN, NOT_NEGATIVE, SEED, SWITCH, WEIGHTED, Algorithm, Option, Work
+from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.lists import FIRST_ROUNDS, OneThread
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
@@ -22,40 +26,40 @@ from gstream.engine.sweep_state import SweepState
 from gstream.hostcode.bitmaps import bits_where
 from gstream.hostcode.records import load_kernel
 from gstream.programs.reach import Reach
+from gstream.programs.sssp import SSSP64
 from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
 ALGORITHMS = (
     Algorithm(
         "closeness", "closeness centrality, over paths to a vertex as NetworkX",
-        "64 sources take one search of all edges. A certificate takes 16 searches, of small graphs up to 256 that look "
-        "at 4 million edges together.",
-        definition="over paths to a vertex, edges of length 1; scaled by Wasserman and Faust if wf_improved",
+        "64 sources take one search of all edges; by weights each takes its own. A certificate takes 16 searches, of "
+        "small graphs up to 256 that look at 4 million edges together.",
+        definition="over paths to a vertex, by edges, or weights if weighted; as Wasserman and Faust if wf_improved",
         columns=("vertex", "closeness"), best="largest",
-        options=(Option("wf_improved", SWITCH, True, "scale by what is reached"), DRAWN, SEED),
+        options=(Option("wf_improved", SWITCH, True, "scale by what is reached"), DRAWN, SEED, WEIGHTED),
         plan="program_of_reach", proof=".search_proofs:certify_closeness", proof_bytes=73,
         certificate="16 to 256 vertices, searched for again",
-        kept="40, in a program 48: sums, how many were reached, and by which of 64 searches",
-        holds="60",
-        program="gstream.programs.reach:Reach",
-        units=(".levelcounts:begin_searches count_fresh pass_on",),
-        proof_units=("gstream.programs.bfs:BFSBack",),
+        kept="40, in a program 48, weighted 16: sums, how many were reached, and by which of 64 searches",
+        holds="60, weighted 32",
+        weights=NOT_NEGATIVE, program="gstream.programs.reach:Reach",
+        units=(".levelcounts:begin_searches count_fresh pass_on", "gstream.programs.sssp:SSSP64"),
+        proof_units=("gstream.programs.bfs:BFSBack", "gstream.programs.sssp:SSSPBack64"),
         work=Work(edges=30.0, gpu_edges=300.0, per="k", sources=64, moved=(6.0, 12.0), spread=1.8),
     ),
     Algorithm(
         "harmonic", "harmonic centrality, over paths to a vertex as NetworkX",
-        "64 sources take one search of all edges. A certificate takes 16 searches, of small graphs up to 256 that look "
-        "at 4 million edges together.",
-        definition="sum of 1 / distance over paths to a vertex, edges of length 1; not divided by the number of "
-        "vertices",
-        columns=("vertex", "harmonic"), best="largest", options=(DRAWN, SEED),
+        "64 sources take one search of all edges; by weights each takes its own. A certificate takes 16 searches, of "
+        "small graphs up to 256 that look at 4 million edges together.",
+        definition="sum of 1 / distance to a vertex, by edges, or weights if weighted; not divided by their number",
+        columns=("vertex", "harmonic"), best="largest", options=(DRAWN, SEED, WEIGHTED),
         plan="program_of_reach", proof=".search_proofs:certify_harmonic", proof_bytes=73,
         certificate="16 to 256 vertices, searched for again",
-        kept="40, in a program 48: sums, how many were reached, and by which of 64 searches",
-        holds="60",
-        program="gstream.programs.reach:Reach",
-        units=(".levelcounts:begin_searches count_fresh pass_on",),
-        proof_units=("gstream.programs.bfs:BFSBack",),
+        kept="40, in a program 48, weighted 16: sums, how many were reached, and by which of 64 searches",
+        holds="60, weighted 32",
+        weights=NOT_NEGATIVE, program="gstream.programs.reach:Reach",
+        units=(".levelcounts:begin_searches count_fresh pass_on", "gstream.programs.sssp:SSSP64"),
+        proof_units=("gstream.programs.bfs:BFSBack", "gstream.programs.sssp:SSSPBack64"),
         work=Work(edges=30.0, gpu_edges=300.0, per="k", sources=64, moved=(6.0, 12.0), spread=1.8),
     ),
 )  # fmt: skip
@@ -66,11 +70,17 @@ OVER, PROGRAM, FRONT, FRESH = 0, 1, 2, 3
 KEPT = 4  # arrays of 8 bytes a vertex beside the program: sums, how many reach it, bits so far and of the beginning
 
 
-def run_closeness(session: Session, wf_improved: bool = True, k: int | None = None, seed: int = 0) -> Answer:
-    """Column closeness, and the summary: `sources` searched from. Raises UsageError for a `k` that means nothing."""
-    program_of_reach(session, k, seed)
+def run_closeness(
+    session: Session, wf_improved: bool = True, k: int | None = None, seed: int = 0, weighted: bool = False
+) -> Answer:
+    """Column closeness, and the summary: `sources` searched from. Raises UsageError for a `k` that means nothing, and
+    for whole weights whose sums doubles don't count."""
+    check_reach(session, k, seed, weighted)
     sources = drawn(session, k, seed)
-    total, reached, steps = search(session, sources, float)
+    if weighted:
+        total, reached, steps = search_by_weight(session, sources, reciprocal=False)
+    else:
+        total, reached, steps = search(session, sources, float)
     others = _others(session, sources)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.where(total > 0, reached / total, 0.0)
@@ -80,11 +90,14 @@ def run_closeness(session: Session, wf_improved: bool = True, k: int | None = No
     return [Column("closeness", value)], found | session.finish(steps, True)
 
 
-def run_harmonic(session: Session, k: int | None = None, seed: int = 0) -> Answer:
-    """Column harmonic, and the summary: `sources` searched from. Raises UsageError for a `k` that means nothing."""
-    program_of_reach(session, k, seed)
+def run_harmonic(session: Session, k: int | None = None, seed: int = 0, weighted: bool = False) -> Answer:
+    """Column harmonic, and the summary: `sources` searched from. Raises as run_closeness."""
+    check_reach(session, k, seed, weighted)
     sources = drawn(session, k, seed)
-    value, _, steps = search(session, sources, lambda step: 1.0 / step if step else 0.0)
+    if weighted:
+        value, _, steps = search_by_weight(session, sources, reciprocal=True)
+    else:
+        value, _, steps = search(session, sources, lambda step: 1.0 / step if step else 0.0)
     if len(sources) < session.meta.vertices:
         others = _others(session, sources)
         value *= np.divide(session.meta.vertices - 1, others, out=np.zeros_like(value), where=others > 0)
@@ -279,9 +292,21 @@ def _search_by_rounds(
     resident.forget(seen, front)
 
 
-def program_of_reach(session: Session, k: int | None, seed: int, **options: Any) -> Reach:
-    """The program of 64 searches. Raises UsageError as the runs do."""
+def check_reach(session: Session, k: int | None, seed: int, weighted: bool) -> None:
+    """Raise UsageError for arguments that mean nothing, CapError for too little memory."""
+    program = program_of_reach(session, k, seed, weighted)
+    if weighted and session.meta.vertices:
+        check_run_memory(session, program, proof=(program_of_lengths(session, back=True),))
+
+
+def program_of_reach(
+    session: Session, k: int | None, seed: int, weighted: bool = False, **options: Any
+) -> Reach | SSSP64:
+    """The program of 64 searches, or of one by weights. Raises UsageError as the runs do."""
     check_drawn(session, k, seed)
+    if weighted:
+        session.foresee(beside=ARRAYS * 8 * session.meta.vertices)
+        return program_of_lengths(session)
     bit = session.zeros()
     session.foresee(beside=KEPT * bit.nbytes)
     return Reach(bit=bit)

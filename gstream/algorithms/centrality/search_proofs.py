@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from gstream.algorithms.centrality.lengths import lengths_from
 from gstream.algorithms.centrality.reach import drawn
+from gstream.algorithms.support.arguments import unreached
 from gstream.algorithms.support.lists import lists_of
 from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session
@@ -34,7 +36,8 @@ def certify_closeness(session: Session, columns: list[Column], options: dict[str
 
     def closeness(hops: np.ndarray, others: int) -> float:
         share = len(hops) / others if options.get("wf_improved", True) and others else 1.0
-        return len(hops) / float(hops.sum()) * share if len(hops) else 0.0
+        total = float(hops.sum())
+        return len(hops) / total * share if total else 0.0
 
     return _by_searches(session, columns[0].values, options, found, closeness, 1.0)
 
@@ -45,7 +48,7 @@ def certify_harmonic(session: Session, columns: list[Column], options: dict[str,
 
     def harmonic(hops: np.ndarray, others: int) -> float:
         scale = (vertices - 1) / others if others and found["sources"] < vertices else 1.0
-        return float((1 / hops).sum()) * scale
+        return float((1 / hops[hops > 0]).sum()) * scale
 
     return _by_searches(session, columns[0].values, options, found, harmonic, vertices - 1.0)
 
@@ -57,26 +60,32 @@ def _by_searches(
     """of(distances of the sources that reach a vertex, how many others there are) is the value of each watched one."""
     sources = drawn(session, options.get("k"), options.get("seed", 0)).astype(np.int64)
     check_said(found, sources=len(sources))
-    if not np.all((values >= 0) & (values <= greatest * (1 + ROUNDING))):
+    weighted = options.get("weighted", False)
+    greatest = np.finfo(np.float64).max if weighted else greatest * (1 + ROUNDING)
+    if not np.all((values >= 0) & (values <= greatest)):
         raise refuse(f"a centrality is not from 0 to {greatest:.17g}")
     edges = session.meta.edges + session.meta.vertices
     at, wanted = watched(session, values, SEARCHES, MOST_SEARCHES, edges), []
-    with _searches(session, edges) as hops_from:
+    with _searches(session, edges, weighted) as far_from:
         for vertex in at:
-            hops = hops_from(int(vertex))[sources[sources != vertex]]
-            wanted.append(of(hops[hops != FAR].astype(np.float64), len(hops)))
+            far = far_from(int(vertex))[sources[sources != vertex]]
+            wanted.append(of(far[far != unreached(far.dtype)].astype(np.float64), len(far)))
     _compare(session, at, values[at], np.array(wanted), ROUNDING)
     return {"holds": True, "proves": f"centralities of {_counted(session, at)}, by searches from each"}
 
 
 @contextmanager
-def _searches(session: Session, edges: int) -> Iterator[Callable[[int], np.ndarray]]:
-    """A function of a store ID: uint32[V], the fewest edges from each vertex to it, FAR where there is no path.
+def _searches(session: Session, edges: int, weighted: bool) -> Iterator[Callable[[int], np.ndarray]]:
+    """A function of a store ID: uint32[V], the fewest edges from each vertex to it, FAR where there is no path; or
+    float64[V], lengths by weight.
 
     edges: that a search looks at. Of a small graph one thread walks the lists: a run of a program takes 2 to 5 ms to
     begin and to note its supersteps, however small the graph is.
     """
     vertices, name = session.meta.vertices, "in" if session.meta.directed else "out"
+    if weighted:
+        yield lambda vertex: lengths_from(session, vertex, back=True)[0]
+        return
     if edges <= EDGES:
         with lists_of(session, name, vertices * (4 + session.id_dtype.itemsize)) as lists:
             if lists is not None:

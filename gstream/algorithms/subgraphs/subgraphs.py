@@ -3,7 +3,7 @@
 | | edges | in NetworkX |
 |---|---|---|
 | subgraph | with both ends in the set | subgraph |
-| egonet | of the vertices within `radius` edges of the sources | ego_graph |
+| egonet | of the vertices within `radius` edges, or weights, of the sources | ego_graph |
 | cross | from the first set to the second, or to all other vertices | edge_boundary, which also takes edges back |
 
 One sweep over the pages that have lists of chosen vertices counts each page's rows. Rows are read page by page when
@@ -23,11 +23,13 @@ import numpy as np
 from gstream.algorithms.declaration import (
     EITHER_WAY,
     NODES,
+    NOT_NEGATIVE,
     RADIUS,
     SOURCE,
     STORED_EDGE,
     SWITCH,
     VERTEX_SET,
+    WEIGHTED,
     Algorithm,
     Option,
     Work,
@@ -41,11 +43,14 @@ from gstream.algorithms.support.portions import portions
 from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.vertex_files import given_vertices
-from gstream.algorithms.traversal.bfs import check_radius, run_khop
-from gstream.algorithms.traversal.distance_proofs import certify_khop
+from gstream.algorithms.traversal.bfs import run_khop, whole_radius
+from gstream.algorithms.traversal.distance_proofs import certify_khop, certify_sssp
+from gstream.algorithms.traversal.sssp import program_for, run_sssp
 from gstream.engine.sweep_state import Arrays
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, count_bits
 from gstream.programs.bfs import BFS
+from gstream.results.column import Answer
+from pagestore.errors import UsageError
 
 ALGORITHMS = (
     Algorithm(
@@ -63,17 +68,23 @@ ALGORITHMS = (
     Algorithm(
         "egonet", "edges among the vertices within some edges of a source",
         "The column weight is there where the store has weights.",
-        definition="edges among what lies within the radius, along out-edges or, undirected, any; repeated ones "
-        "each",
+        definition="edges among what lies within the radius, along out-edges or, undirected, any; weighted: of paths",
         columns=("source", "target", "weight"), rows=STORED_EDGE,
-        options=(SOURCE, RADIUS, Option("center", SWITCH, True, "with its sources"), EITHER_WAY),
+        options=(
+            SOURCE, RADIUS, Option("center", SWITCH, True, "with its sources"), EITHER_WAY, WEIGHTED,
+        ),
         proof="certify_egonet", proof_bytes=15, certificate="exact, by hashes",
-        kept="4, then 0.25: distances, then sets; rows of each page",
-        holds="as bfs, and 2",
-        units=("gstream.programs.bfs:BFS", "..traversal.bothways:step_both", ".extract:count_edges"),
+        kept="4, weighted 8, then 0.25: distances, then sets; rows of each page", weights=NOT_NEGATIVE,
+        holds="as bfs or sssp, and 2",
+        units=(
+            "gstream.programs.bfs:BFS", "gstream.programs.sssp:SSSP64 SSSPInteger", "..traversal.bothways:step_both",
+            ".extract:count_edges",
+        ),
         proof_units=(
             "..traversal.nearest:nearest_by_hops", "..traversal.distance_proofs:check_hops",
-            "..traversal.bothways:check_both", ".extract:sum_edges sum_plain_edges",
+            "..traversal.bothways:check_both", "..traversal.distance_proofs:check_paths",
+            "..traversal.float_proof:check_lengths", "..traversal.nearest:nearest_by_weight spread_hops",
+            ".extract:sum_edges sum_plain_edges",
         ),
         work=Work(edges=2.4, gpu_edges=10.0, moved=(1.0, 1.5), spread=6.0, answer=2),
     ),
@@ -106,23 +117,26 @@ def run_subgraph(session: Session, nodes: Any) -> tuple[Chosen, dict[str, Any]]:
 
 
 def run_egonet(
-    session: Session, source: Any, radius: int = 1, center: bool = True, undirected: bool = False
-) -> tuple[Chosen, dict[str, Any]]:
-    """The edges among the vertices within `radius` edges of a source, along out-edges or, undirected, either way;
-    center: sources are among them.
+    session: Session, source: Any, radius: float = 1, center: bool = True, undirected: bool = False,
+    weighted: bool = False,
+) -> tuple[Chosen, dict[str, Any]]:  # fmt: skip
+    """The edges among the vertices within `radius` edges of a source, or weighted: within paths that weigh so much,
+    along out-edges or, undirected, either way; center: sources are among them.
 
-    Raises UsageError (no source, or one that is not in the graph; a negative radius).
+    Raises UsageError (no source, or one that is not in the graph; a radius that means nothing).
     """
-    check_radius(radius)
+    _check_ego(session, radius, undirected, weighted)
     swept = session.meta.vertices + _sets_bytes(session)
     if undirected and session.meta.directed:  # distances, too
         session.check_memory(4 * session.meta.vertices + swept)
     else:
-        check_run_memory(session, BFS(source=source_ids(source, "egonet")), later=swept + session.least_pages())
+        search = program_for(session.meta, float64=True) if weighted else BFS
+        check_run_memory(session, search(source=source_ids(source, "egonet")), later=swept + session.least_pages())
     if session.resumes("sources"):  # the search is over
         inside, rounds = bitmap(session.meta.vertices), 0
     else:
-        inside, rounds = _near(session, source, radius, center, undirected)
+        own = {"radius": radius, "undirected": undirected, "weighted": weighted}
+        inside, rounds = _near(session, source, center, own)
     return _choose(session, inside, inside, rounds + 1, of=())
 
 
@@ -179,10 +193,32 @@ def _bits(session: Session, given: Any, algorithm: str, word: str) -> np.ndarray
     return bits
 
 
-def _near(session: Session, source: Any, radius: int, center: bool, undirected: bool) -> tuple[np.ndarray, int]:
-    """(bits of the vertices of an egonet, supersteps of the search)."""
+def _check_ego(session: Session, radius: float, undirected: bool, weighted: bool) -> None:
+    """Raise UsageError for a radius that means nothing, and for weighted paths that edges of a directed graph make
+    either way."""
+    if not weighted:
+        whole_radius(radius)
+        return
+    if not radius >= 0:
+        raise UsageError(f"--radius {radius}: must be at least 0; it is the weight of the longest paths.")
+    if undirected and session.meta.directed:
+        raise UsageError(
+            "egonet: --weighted takes out-edges alone on a directed store, and --undirected takes both ways. Drop one, "
+            "or convert with --undirected."
+        )
+
+
+def _search(session: Session, source: Any, own: dict[str, Any]) -> Answer:
+    """Distances of the vertices of an egonet. own: radius, undirected, weighted."""
+    if own.get("weighted"):
+        return run_sssp(session, source, predecessors=False, float64=True, cutoff=own.get("radius", 1))
+    return run_khop(session, source, own.get("radius", 1), own.get("undirected", False))
+
+
+def _near(session: Session, source: Any, center: bool, own: dict[str, Any]) -> tuple[np.ndarray, int]:
+    """(bits of the vertices of an egonet, supersteps of the search). own: as of _search."""
     sources = session.store.lookup(source_ids(source, "egonet"))
-    columns, found = run_khop(session, source, radius, undirected)
+    columns, found = _search(session, source, own)
     distance = columns[0].values
     inside = distance != unreached(distance.dtype)
     inside[sources] = center
@@ -214,11 +250,15 @@ def certify_cross(session: Session, chosen: Chosen, options: dict[str, Any], fou
 
 def certify_egonet(session: Session, chosen: Chosen, options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove an egonet: its vertices by their distances, then its rows. Raises CertificateError."""
-    own: dict[str, Any] = {name: options.get(name) for name in ("source", "radius", "undirected") if name in options}
-    columns, again = run_khop(session, **own)
-    certify_khop(session, columns, own, again)
+    columns, again = _search(session, options["source"], options)
+    if options.get("weighted"):
+        own = {"source": options["source"], "float64": True, "cutoff": options.get("radius", 1), "predecessors": False}
+        certify_sssp(session, columns, own, again)
+    else:
+        own = {name: options[name] for name in ("source", "radius", "undirected") if name in options}
+        certify_khop(session, columns, own, again)
     inside = columns[0].values != unreached(columns[0].values.dtype)
-    inside[session.store.lookup(source_ids(own["source"], "egonet"))] = options.get("center", True)
+    inside[session.store.lookup(source_ids(options["source"], "egonet"))] = options.get("center", True)
     return _certify(session, chosen, inside, inside, found)
 
 

@@ -108,10 +108,10 @@ def program_of_bfs(
     return BFS(source=ids)
 
 
-def run_khop(session: Session, source: Any, radius: int = 1, undirected: bool = False) -> Answer:
+def run_khop(session: Session, source: Any, radius: float = 1, undirected: bool = False) -> Answer:
     """Column distance of the vertices within `radius` edges of the nearest source, null elsewhere; and the summary.
     undirected: along edges either way. Raises UsageError (no source, negative radius)."""
-    check_radius(radius)
+    radius = whole_radius(radius)
     ids = source_ids(source, "khop")
     if not (undirected and session.meta.directed):
         return run_bfs(session, source, radius, predecessors=False)
@@ -120,15 +120,16 @@ def run_khop(session: Session, source: Any, radius: int = 1, undirected: bool = 
     return [distance_column(distance, LDBC_NO_HOPS)], found | {"reached": count_reached(session, distance)}
 
 
-def check_radius(radius: int) -> None:
-    """Raise UsageError for a negative number of edges."""
-    if radius < 0:
-        raise UsageError(f"--radius {radius}: must be at least 0; it counts edges from the source.")
+def whole_radius(radius: float) -> int:
+    """The radius as a number of edges. Raises UsageError where it is none."""
+    if not (isinstance(radius, int) and radius >= 0):
+        raise UsageError(f"--radius {radius}: must be a whole number of at least 0; it counts edges from the source.")
+    return radius
 
 
-def program_of_khop(session: Session, source: Any, radius: int, undirected: bool) -> BFS:
+def program_of_khop(session: Session, source: Any, radius: float, undirected: bool) -> BFS:
     """The program of a search. Raises UsageError (no source; negative radius; edges of a directed graph either way)."""
-    check_radius(radius)
+    radius = whole_radius(radius)
     if undirected and session.meta.directed:
         session.check_memory(session.meta.vertices * BFS.value.dtype.itemsize)
         session.stands_in = True  # for page kernels
