@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pagestore.convert.options import ConvertOptions, ProgressHook
     from pagestore.inputs.base import InputOptions
 
-DEFAULT_ORDER = "natural"  # "auto" makes BFS with predecessors twice as long where hubs are: it reads whole lists
+DEFAULT_ORDER = "auto"
 LEAST_MEMORY = 16 << 20  # honoured: at 16 MiB a conversion of 16.8 M edges took 13 MiB more than one of a single edge
 LIKE = 0.6  # how like a known name a word is that is taken for a slip
 FLAG = re.compile(

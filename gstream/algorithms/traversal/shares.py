@@ -26,7 +26,7 @@ from gstream.records import RecordKernel
 
 LEVELS = 16  # vertices that are farther away pull from all parents: graphs of more levels have no hubs
 FIRST = 64  # vertices of the first range; each other range doubles the vertices so far
-DRAWN = 1 << 10  # vertices of a range that are looked at, at most: 0.2 ms in all
+DRAWN = 1 << 8  # vertices of a range that are looked at, at most: 0.2 ms in all
 HALVINGS = 12  # bounds that are compared: all vertices, half of them, ... and none
 PUSH_COST = 2.0  # of an edge, against one of a pull: an atomic, or a look whether it is needed
 LIST_COST = 4.0  # of a list, against an edge of a pull
