@@ -5,6 +5,10 @@ half of the side with fewer due, reads the pages that hold their lists, and lowe
 neighbour that the other side has seen, too, closes a path. No path is shorter than the best one once the nearest due
 distances of both sides add up to as much (Pohl 1971; Nicholson 1966). So pages are read around both ends alone.
 
+Of equally good predecessors and meeting vertices, the one of least natural index is taken. A step uses the distances
+that its vertices had at its beginning. So the path does not depend on the order of the store, but where edges of weight
+0 make ties.
+
 A store with one topology is searched from one end. Arrays take 12 to 16 bytes a vertex and side, of which the system
 gives what the search touches.
 """
@@ -86,6 +90,7 @@ class _Side:
     def __init__(self, store: Store, name: str, first: np.ndarray, weighted: bool) -> None:
         self.topology: Any = store.topology(name) if store.has(name) else None  # a Topology
         self.weighted, vertices = weighted, store.meta.vertices
+        self.names = store.natural_ids() if store.meta.order != "natural" else np.empty(0, store.layout.id_dtype)
         self.distance = np.zeros(vertices)
         self.before = np.zeros(vertices, store.layout.id_dtype)  # 1 + predecessor, 0: not seen; ends: 1 + themselves
         self.before[first] = first + 1
@@ -111,19 +116,20 @@ class _Side:
         limit = far.min() if not self.weighted else np.partition(far, len(far) // 2)[len(far) // 2]
         now = far <= limit if self.weighted is False or len(far) > FEW_DUE else np.ones(len(far), bool)
         taken, left = np.sort(self.due[now]), self.due[~now]
+        start = self.distance[taken]
         best, meeting, came = shortest, -1, [left]
         for page, listed in self._by_page(taken):
             words, weights = self._page(page)
             stride, records = records_of(self.topology, page)
             count = int(self.topology.directory["edges"][page])
             nearer = np.empty(count, np.int64)
-            arrays = (self.distance, self.before, other.distance, other.before)
-            found, at, length = _relax(words, weights, records, stride, listed, *arrays, best, bound, nearer)
+            arrays = (self.distance, self.before, other.distance, other.before, self.names)
+            begun = start[np.searchsorted(taken, listed)]
+            limits = (shortest, bound, best, meeting)
+            found, meeting, best = _relax(words, weights, records, stride, listed, begun, *arrays, *limits, nearer)
             came.append(nearer[: int(found)])
-            if length < best:
-                best, meeting = float(length), int(at)
         self.due = np.unique(np.concatenate(came))
-        return best, meeting
+        return float(best), int(meeting)
 
     def _by_page(self, vertices: np.ndarray) -> Any:
         """(page, vertices with a list in it) for all pages that have lists of ascending vertices; a hub has several."""
@@ -163,13 +169,22 @@ class _Side:
 
 
 @compiled
+def _named(names, v):
+    """The natural index of v."""
+    return np.int64(v) if names.size == 0 else np.int64(names[v])
+
+
+@compiled
 def _relax(
-    words, weights, records, stride, listed, distance, before, other_distance, other_before, best, bound, nearer
+    words, weights, records, stride, listed, begun, distance, before, other_distance, other_before, names, shortest,
+    bound, best, meeting, nearer,
 ):  # fmt: skip
     """Lower distances below `bound` over the lists of some vertices in a page: (how many came nearer, vertex at which a
-    path shorter than `best` meets the other side or -1, its length)."""
-    count, meeting = 0, np.int64(-1)
-    for v in listed:
+    path shorter than `shortest` meets the other side or -1, its length). begun: distances of the vertices listed; best,
+    meeting: of the pages before."""
+    count = 0
+    for index in range(listed.size):
+        v = listed[index]
         low, high = 0, records
         while low < high:  # slots ascend by vertex from the end of the page
             middle = (low + high) // 2
@@ -183,14 +198,18 @@ def _relax(
         for k in range(np.int64(words[start])):
             place = start + stride * (k + 1)
             w = np.int64(words[place])
-            far = distance[v] + (1.0 if weights is None else np.float64(weights[place]))
-            if before[w] == 0 or far < distance[w]:
-                meets = other_before[w] != 0 and far + other_distance[w] < best
-                if meets:
-                    best, meeting = far + other_distance[w], w
-                if meets or far < bound:
-                    distance[w] = far
+            far = begun[index] + (1.0 if weights is None else np.float64(weights[place]))
+            if before[w] != 0 and far >= distance[w]:
+                if far == distance[w] and far > begun[index] and _named(names, v) < _named(names, before[w] - 1):
                     before[w] = v + 1
-                    nearer[count] = w
-                    count += 1
+                continue
+            length = far + other_distance[w]
+            meets = other_before[w] != 0 and length < shortest
+            if meets and (length < best or (length == best and _named(names, w) < _named(names, meeting))):
+                best, meeting = length, w
+            if meets or far < bound:
+                distance[w] = far
+                before[w] = v + 1
+                nearer[count] = w
+                count += 1
     return count, meeting, best

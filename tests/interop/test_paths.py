@@ -64,6 +64,22 @@ def test_paths_are_shortest(both, weighted: bool) -> None:
     assert 20 < found < len(ends)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_paths_do_not_depend_on_the_order(weighted: bool, directed: bool) -> None:
+    """Of a graph with many paths of one length."""
+    rng = np.random.default_rng(4)
+    source, target = (COUNT * rng.random((2, 2000)) ** 2).astype(np.int64)
+    options = {"directed": directed, "num_vertices": COUNT, "page_size": 4096}
+    weights = rng.integers(1, 3, 2000)
+    natural, degree = (
+        gstream.from_edges(source, target, weights, order=order, **options) for order in ("natural", "degree")
+    )
+    ends = rng.integers(0, COUNT, (100, 2)).tolist()
+    found = [[graph.shortest_path(*one, weighted) for one in ends] for graph in (natural, degree)]
+    assert found[0] == found[1] and sum(path is not None and len(path) > 3 for path in found[0]) > 20
+
+
 @pytest.mark.parametrize("source", [[0], [0, 40]])
 def test_searches_end_at_their_targets(both, source: list) -> None:
     graph, wanted = both
