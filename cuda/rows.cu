@@ -9,7 +9,7 @@ constexpr u64 SIGNED = 2;      // words of 4 bytes are int32
 constexpr u64 WIDE = 4;        // the table has 8 bytes
 constexpr u64 FLOATS = 8;      // words are floating-point numbers
 constexpr u64 DESCENDING = 16; // the greatest come first
-constexpr u64 NO_PLACE = ~u64(0);
+constexpr u64 NO_LABEL = ~u64(0);
 
 __device__ __forceinline__ u64 word_at(const void* words, u64 bytes, u64 at) {
     return bytes == 8 ? static_cast<const u64*>(words)[at] : static_cast<const u32*>(words)[at];
@@ -69,51 +69,68 @@ __device__ __forceinline__ u64 key_of(u64 word, u64 bytes, u64 flags) {
     return bits >> 63 ? ~bits : bits | u64(1) << 63;
 }
 
-// The `most` best values of every warp's stretch of [0, count), best first, ties by name (null: by place): keys, names
-// and places, `most` a warp, NO_PLACE where there are no more. Each round looks through the stretch again, which stays
-// in a cache. Bound by the first round's reads, 4 bytes a vertex. Any launch of whole warps.
-KERNEL __launch_bounds__(THREADS)
-least_kernel(const void* values, u64 bytes, const void* names, u64 id_bytes, u64 missing, u64 flags, u64 count, u64 most,
-             u64* keys, u64* found, u64* places) {
-    const u64 warp = thread_of_grid() >> 5, warps = threads_of_grid() >> 5;
-    const u64 share = (count + warps - 1) / warps;
-    const u64 begin = min2(warp * share, count);
-    u64 end = min2(begin + share, count);
-    u64 last_key = 0, last_name = 0;
-    for (u64 round = 0; round < most; round++) {
-        u64 key = ~u64(0), name = ~u64(0), place = NO_PLACE;
-        for (u64 v = begin + lane_of(); v < end; v += 32) {
-            const u64 word = word_at(values, bytes, v);
-            if ((flags & NULLABLE) && word == missing) continue;
-            const u64 mine = key_of(word, bytes, flags);
-            if (mine > key || (round > 0 && mine < last_key)) continue;
-            const u64 called = names == nullptr ? v : word_at(names, id_bytes, v);
-            if (round > 0 && mine == last_key && called <= last_name) continue;
-            if (place == NO_PLACE || mine < key || called < name) {
-                key = mine;
-                name = called;
-                place = v;
-            }
-        }
-        for (u32 offset = 16; offset > 0; offset >>= 1) {
-            const u64 other_key = __shfl_xor_sync(FULL, key, offset), other_name = __shfl_xor_sync(FULL, name, offset);
-            const u64 other = __shfl_xor_sync(FULL, place, offset);
-            if (other == NO_PLACE) continue;
-            if (place == NO_PLACE || other_key < key || (other_key == key && other_name < name)) {
-                key = other_key;
-                name = other_name;
-                place = other;
-            }
-        }
-        if (lane_of() == 0) {
-            keys[warp * most + round] = key;
-            found[warp * most + round] = name;
-            places[warp * most + round] = place;
-        }
-        if (place == NO_PLACE) end = begin;  // there are no more
-        last_key = key;
-        last_name = name;
+// What comes first: lower keys, then lower names. Two values never have the same rank.
+struct Rank {
+    u64 key, name;
+
+    __device__ __forceinline__ bool before(Rank other) const {
+        return key < other.key || (key == other.key && name < other.name);
     }
+};
+
+// each(place, key) for every 32nd of this warp's values, which are spread over all: neighbours are often alike. name(place)
+// is read where keys leave it open.
+template <class Each>
+__device__ __forceinline__ void for_values(const void* values, u64 bytes, u64 missing, u64 flags, u64 count, Each each) {
+#pragma unroll 4
+    for (u64 v = thread_of_grid(); v < count; v += threads_of_grid()) {
+        const u64 word = word_at(values, bytes, v);
+        if (!(flags & NULLABLE) || word != missing) each(v, key_of(word, bytes, flags));
+    }
+}
+
+__device__ __forceinline__ u64 name_of(const void* names, u64 id_bytes, u64 v) {
+    return names == nullptr ? v : word_at(names, id_bytes, v);
+}
+
+// The best value of every warp: keys and names, all bits set where it has none. names null: places are names. The rank of
+// the k-th best warp has k values that are no worse, and seldom many more: a bound for find_better_kernel.
+// Bound by memory: 4 bytes a vertex. Any launch of whole warps.
+KERNEL __launch_bounds__(THREADS)
+best_of_warps_kernel(const void* values, u64 bytes, const void* names, u64 id_bytes, u64 missing, u64 flags, u64 count,
+                     u64* keys, u64* found) {
+    Rank best = {~u64(0), ~u64(0)};
+    for_values(values, bytes, missing, flags, count, [&](u64 v, u64 key) {
+        if (key > best.key) return;
+        const Rank mine = {key, name_of(names, id_bytes, v)};
+        if (mine.before(best)) best = mine;
+    });
+    for (u32 offset = 16; offset > 0; offset >>= 1) {
+        const Rank other = {__shfl_xor_sync(FULL, best.key, offset), __shfl_xor_sync(FULL, best.name, offset)};
+        if (other.before(best)) best = other;
+    }
+    if (lane_of() == 0) {
+        keys[thread_of_grid() >> 5] = best.key;
+        found[thread_of_grid() >> 5] = best.name;
+    }
+}
+
+// Values whose rank is not worse than (most, last), in any order: keys, names and places of the first `room` that are found;
+// counter[0] counts them all. Bound as best_of_warps_kernel. Any launch.
+KERNEL __launch_bounds__(THREADS)
+find_better_kernel(const void* values, u64 bytes, const void* names, u64 id_bytes, u64 missing, u64 flags, u64 count,
+                   u64 most, u64 last, u64 room, u64* keys, u64* found, u64* places, u64* counter) {
+    for_values(values, bytes, missing, flags, count, [&](u64 v, u64 key) {
+        if (key > most) return;
+        const u64 name = name_of(names, id_bytes, v);
+        if (key == most && name > last) return;
+        const u64 at = atomicAdd(counter, u64(1));
+        if (at < room) {
+            keys[at] = key;
+            found[at] = name;
+            places[at] = v;
+        }
+    });
 }
 
 // counter += how many of values[0, count) are not `missing`. Any launch of whole warps.
@@ -132,7 +149,7 @@ KERNEL __launch_bounds__(THREADS) count_groups_kernel(const void* labels, u64 id
         else atomicAdd(static_cast<u32*>(sizes) + label, vertices);
     };
     for (u64 v = thread_of_grid(); v - lane_of() < count; v += threads_of_grid()) {
-        const u64 label = v < count ? word_at(labels, id_bytes, v) : NO_PLACE;
+        const u64 label = v < count ? word_at(labels, id_bytes, v) : NO_LABEL;
         const u64 first = __shfl_sync(FULL, label, 0);
         const u32 same = __popc(__ballot_sync(FULL, label == first));
         if (lane_of() == 0) add(first, same);

@@ -107,6 +107,7 @@ class Graph(Methods, Views):
         """Give pages, threads, devices and memory that is kept for the next call back. The graph stays open, and the
         next call takes what it needs anew. What results hold stays with them."""
         self._taken.close_engine()
+        self._store.forget_names()
 
     def begin_again(self) -> None:
         """What a forked child does first: it leaves threads and devices to the parent, and waits for no lock."""

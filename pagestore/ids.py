@@ -41,11 +41,12 @@ class UserIds:
         self._path, self._meta, self._arrays = path, meta, arrays
         self._id_dtype = PageLayout(meta.page_bytes, meta.id_bytes).id_dtype
         self._inverse: np.ndarray | None = None
+        self._order: np.ndarray | None = None
         self._block: tuple[tuple[int, int], _Names] | None = None  # the block of names looked into last
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the inverse and the block, which are made again when needed."""
-        return {**vars(self), "_inverse": None, "_block": None}
+        """Without what is made again when needed."""
+        return {**vars(self), "_inverse": None, "_order": None, "_block": None}
 
     def user_ids(self, first: int, last: int) -> Any:
         """User IDs of natural indices [first, last): int64[n], or a pyarrow large_string array."""
@@ -62,10 +63,24 @@ class UserIds:
         """Store IDs (u4 or u8[n]) of natural indices [first, last)."""
         if self._meta.order == "natural":
             return np.arange(first, last, dtype=self._id_dtype)
+        order = self._order  # another thread may forget it
+        if order is not None:
+            return order[first:last]
         ids = self._arrays["vertices/store_of"].read(first, last)
         if ids.size and int(ids.max()) >= self._meta.vertices:
             raise self._damaged("vertices/store_of holds an ID past the last vertex")
         return ids
+
+    def keep_order(self) -> np.ndarray:
+        """Store IDs (u4 or u8[V]) of all natural indices, which stay in memory from now on; not to be written to."""
+        order = self._order
+        if order is None:
+            order = self._order = self.store_ids(0, self._meta.vertices)
+        return order
+
+    def forget(self) -> None:
+        """Give the memory back of names that stay in memory; they are read again when needed."""
+        self._order = self._inverse = self._block = None
 
     def natural_of(self, store_ids: np.ndarray) -> np.ndarray:
         """Natural indices (u4 or u8[n]) of store IDs. Reordered stores build the inverse once: id_bytes a vertex."""
@@ -114,13 +129,14 @@ class UserIds:
         return StoreError(f"{self._path}: {what}. {scrub_first(self._path)}{REBUILD}")
 
     def _all_natural(self) -> np.ndarray:
-        if self._inverse is None:
+        inverse = self._inverse
+        if inverse is None:
             count = self._meta.vertices
             store_of = self.store_ids(0, count)
             inverse = np.empty(count, self._id_dtype)
             inverse[store_of] = np.arange(count, dtype=inverse.dtype)
             self._inverse = inverse
-        return self._inverse
+        return inverse
 
     def lookup(
         self, ids: Sequence[Any], what: str = "source", error: type[GstreamError] = UsageError, where: Where = nowhere

@@ -158,6 +158,14 @@ class Store:
         """Store IDs (u4 or u8[n]) of natural indices [first, last)."""
         return self._ids.store_ids(first, self.meta.vertices if last is None else last)
 
+    def keep_order(self) -> np.ndarray:
+        """Store IDs (u4 or u8[V]) of all natural indices; those of reordered stores stay in memory from now on."""
+        return self._ids.keep_order()
+
+    def forget_names(self) -> None:
+        """Give the memory back of natural indices and store IDs that stay in memory."""
+        self._ids.forget()
+
     def natural_of(self, store_ids: np.ndarray) -> np.ndarray:
         """Natural indices of store IDs, as an array of the store's ID type."""
         return self._ids.natural_of(store_ids)

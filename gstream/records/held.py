@@ -30,6 +30,14 @@ class Held(ABC):
         """The values at some places (integers[n])."""
 
     @abstractmethod
+    def leave(self) -> None:
+        """Be in host memory alone, where `host` may be written to then."""
+
+    @abstractmethod
+    def changed(self) -> None:
+        """A kernel of the device wrote to them."""
+
+    @abstractmethod
     def host(self) -> np.ndarray:
         """The values in host memory: brought there once, and not to be written to while the device has them."""
 

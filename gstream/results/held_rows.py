@@ -15,6 +15,7 @@ import numpy as np
 from gstream.devices.gpu.kept_values import GpuValues, KeptValues
 from gstream.devices.gpu.row_kernels import DESCENDING, FLOATS, NULLABLE, SIGNED, WIDE, Part, Source
 from gstream.paging.kept_memory import MEMORY
+from gstream.results.best_rows import least
 from gstream.results.column import Column
 from gstream.results.vertex_names import Naming
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pagestore.store import Store
 
 WORD_BITS = 32
+LAST = (1 << 64) - 1  # no key and no name comes after it
 
 
 def held_rows(store: Store, columns: list[Column], by_vertex: bool) -> HeldRows | None:
@@ -94,28 +96,47 @@ class HeldRows:
         ]  # fmt: skip
         return pa.Table.from_arrays(made, schema=schema)
 
-    def best(self, count: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:
-        """(natural indices, store IDs), int64, of the rows whose value in the first column comes first, in order."""
+    def best(self, count: int, largest: bool) -> tuple[np.ndarray, np.ndarray] | None:
+        """(natural indices, store IDs), int64, of the rows whose value in the first column comes first, in order; None
+        where the host has to look for them."""
         column = self._columns[0]
-        with self._sources() as given:
+        with self._sources(named=False) as given:
             source = self._source(given, column, 0)
             flags = source.flags & ~WIDE | (DESCENDING if largest else 0) | _order_of(given[column.name].dtype)
             source = Source(
                 source.values, source.value_bytes, id_bytes=source.id_bytes, missing=source.missing, flags=flags
             )
-            natural, stored = self._kept.rows.least(source, given.natural, self._store.meta.vertices, count)
-        return natural.astype(np.int64), stored.astype(np.int64)
+            return self._least(source, given.natural, count)
 
-    def largest_groups(self, count: int) -> list[dict[str, Any]]:
-        """The groups that the first column names with most vertices: {column name: its ID, "vertices": how many}."""
+    def _least(self, source: Source, names: int, count: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """(names, places), int64, of the `count` values that come first, in order. names: address of IDs; 0: places.
+
+        The best values of `count` warps are a bound that few other values are within."""
+        rows, vertices = self._kept.rows, self._store.meta.vertices
+        keys, named = rows.best_of_warps(source, names, vertices)
+        bound = (LAST, LAST)
+        if len(keys) > count:
+            worst = least(keys, named, count)[-1]
+            bound = int(keys[worst]), int(named[worst])
+        found = rows.find_better(source, names, vertices, bound)
+        if found is None:
+            return None
+        chosen = least(found[0], found[1], count)[:count]
+        return found[1][chosen].astype(np.int64), found[2][chosen].astype(np.int64)
+
+    def largest_groups(self, count: int) -> list[dict[str, Any]] | None:
+        """The groups that the first column names with most vertices: {column name: its ID, "vertices": how many}; None
+        where the host has to look for them."""
         column, vertices = self._columns[0], self._store.meta.vertices
-        with self._sources() as given:
+        with self._sources(named=False) as given:
             labels = self._source(given, column, 0)
             sizes = self._kept.rows.group_sizes(labels, vertices)
             source = Source(sizes.address, labels.value_bytes, flags=DESCENDING | NULLABLE)
-            named, _ = self._kept.rows.least(source, 0, vertices, count)
-            dtype = np.dtype(f"u{labels.value_bytes}")
-            found = self._kept.rows.pick(sizes.of(dtype), named) if len(named) else np.empty(0, dtype)
+            best = self._least(source, 0, count)
+            if best is None:
+                return None
+            named, dtype = best[0], np.dtype(f"u{labels.value_bytes}")
+            found = self._kept.rows.pick(sizes.of(dtype), named.astype(np.uint64)) if len(named) else np.empty(0, dtype)
         naming = Naming(self._store)
         return [
             {column.name: naming.one(column, label), "vertices": int(size)}
@@ -123,17 +144,19 @@ class HeldRows:
         ]
 
     @contextmanager
-    def _sources(self) -> Iterator[_Given]:
-        """The columns' memory and the store's permutations, which stay on the GPU within the block."""
+    def _sources(self, named: bool = True) -> Iterator[_Given]:
+        """The columns' memory and the store's permutations, which stay on the GPU within the block. named: rows, which
+        need store IDs and names, too."""
         with self._kept.lock, ExitStack() as undo:
             given = _Given({c.name: undo.enter_context(c.held.in_use()) for c in self._columns})  # type: ignore[union-attr]
             store = self._store
             if not self._in_order:
                 natural = self._kept.there("natural_ids", store.natural_ids)
                 given.natural = undo.enter_context(natural.in_use()).address
-                stored = self._kept.there("store_ids", lambda: store.store_ids(0, store.meta.vertices))
+            if not self._in_order and named:
+                stored = self._kept.there("store_ids", store.store_ids)
                 given.stored = undo.enter_context(stored.in_use()).address
-            if not self._ranged and (self._by_vertex or any(column.vertices for column in self._columns)):
+            if not self._ranged and named and (self._by_vertex or any(column.vertices for column in self._columns)):
                 names = self._kept.there("user_ids", store.user_ids)
                 given.names = undo.enter_context(names.in_use()).address
             undo.enter_context(self._kept.gpu)

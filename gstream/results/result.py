@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from copy import copy
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,8 +18,8 @@ import numpy as np
 from gstream.devices.job import DeviceMemoryError
 from gstream.options.values import whole
 from gstream.options.wording import in_python
+from gstream.results.best_rows import best_rows, least
 from gstream.results.column import Column
-from gstream.results.pieces import PIECE_ROWS, in_stretches
 from gstream.results.rows import Rows
 from gstream.results.vertex_names import Naming, plain
 from pagestore.cores import usable_cores
@@ -147,11 +146,11 @@ class Result(Rows):
         if self._groups:
             found = self._on_device(lambda rows: rows.largest_groups(count)) if few else None
             return self._largest_groups(count) if found is None else found
-        if few and self._best != "first":
-            best = self._on_device(lambda rows: rows.best(count, self._best == "largest"))
-            if best is not None:
-                return self._describe(*best)
-        return self._describe(self._best_natural(count))
+        if self._best == "first":
+            return self._describe(*self._first(count))
+        largest = self._best == "largest"
+        best = self._on_device(lambda rows: rows.best(count, largest)) if few else None
+        return self._describe(*(best or best_rows(self._store, self._columns[0], count, largest, self._threads)))
 
     @in_python(force="force")
     def write(self, path: str | os.PathLike, ldbc: bool = False, force: bool = False) -> None:
@@ -292,37 +291,14 @@ class Result(Rows):
         """What stands for "none" in a NumPy field of numbers."""
         return _missing_number(column.dtype) if column.npy_missing is None else column.npy_missing
 
-    def _best_natural(self, count: int) -> np.ndarray:
-        """Natural indices int64[<= count] of the best rows, best first."""
-        column = self._columns[0]
-        if self._best == "first":
-            return np.arange(min(count, len(self)))
-        found = in_stretches(len(self), self._threads, partial(self._best_among, column, count))
-        keys, natural = (np.concatenate(each) for each in zip(*found, strict=True))
-        return natural[_least(keys, count)]
+    def _first(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """(natural indices, store IDs), int64, of the first rows."""
+        last = min(count, len(self))
+        return np.arange(last), self._store.store_ids(0, last).astype(np.int64)
 
-    def _best_among(self, column: Column, count: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-        """(keys, natural indices) of the best of rows [first, last), best first."""
-        kept_keys, kept = column.values[:0], np.empty(0, np.int64)
-        for begin in range(first, last, PIECE_ROWS):
-            (values,) = self._gather([column], begin, min(begin + PIECE_ROWS, last))
-            keys, wanted = _sort_keys(values, self._best == "largest"), column.absent(values)
-            wanted = None if wanted is None else ~wanted
-            if len(kept) == count:  # rows that come later lose ties
-                better = keys < kept_keys[-1]
-                wanted = better if wanted is None else better & wanted
-            natural = np.flatnonzero(wanted) if wanted is not None else np.arange(len(keys))
-            if len(natural):
-                keys, natural = np.concatenate([kept_keys, keys[natural]]), np.concatenate([kept, begin + natural])
-                chosen = _least(keys, count)
-                kept_keys, kept = keys[chosen], natural[chosen]
-        return kept_keys, kept
-
-    def _describe(self, natural: np.ndarray, stored: np.ndarray | None = None) -> list[dict[str, Any]]:
-        """Rows of the given natural indices. stored: their store IDs, where they are known."""
+    def _describe(self, natural: np.ndarray, stored: np.ndarray) -> list[dict[str, Any]]:
+        """Rows of the given natural indices, whose store IDs are given, too."""
         naming = Naming(self._store)
-        if stored is None:
-            stored = np.array([int(self._store.store_ids(int(n), int(n) + 1)[0]) for n in natural], np.int64)
         found = [{"vertex": plain(naming.range(int(n), int(n) + 1)[0])} for n in natural]
         for column in self._columns:
             values = column.take(stored)
@@ -342,7 +318,7 @@ class Result(Rows):
         for first in range(0, len(self), CHUNK_ROWS):
             np.add.at(sizes, column.values[first : first + CHUNK_ROWS], one)
         labels = np.flatnonzero(sizes)  # natural indices, as all that name groups
-        chosen = labels[_least(-sizes[labels].astype(np.float64), count)]
+        chosen = labels[least(~sizes[labels], labels, count)]
         return [{column.name: naming.one(column, label), "vertices": int(sizes[label])} for label in chosen]
 
 
@@ -359,25 +335,6 @@ def _missing_number(dtype: np.dtype) -> float | int:
     if dtype.kind == "f":
         return np.inf
     return -1 if dtype.kind == "i" else int(np.iinfo(dtype).max)
-
-
-def _sort_keys(values: np.ndarray, descending: bool) -> np.ndarray:
-    """Keys of the same kind of number whose ascending order is the wanted one; NaN comes last."""
-    if values.dtype.kind != "f":
-        return ~values if descending else values
-    keys = -values if descending else values
-    return np.where(np.isnan(keys), np.inf, keys).astype(values.dtype, copy=False)
-
-
-def _least(keys: np.ndarray, count: int) -> np.ndarray:
-    """Positions of the `count` least keys, least first, ties by position."""
-    if len(keys) > count:
-        bound = np.partition(keys, count - 1)[count - 1]
-        below = np.flatnonzero(keys < bound)
-        chosen = np.union1d(below, np.flatnonzero(keys == bound)[: count - len(below)])
-    else:
-        chosen = np.arange(len(keys))
-    return chosen[np.argsort(keys[chosen], kind="stable")][:count]
 
 
 def count_not_finite(values: np.ndarray, identity: Any) -> int:

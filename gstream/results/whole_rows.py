@@ -92,12 +92,14 @@ class WholeRows:
         sources = [_Source(one, self) for one in self._columns]
         wanted = [(source, target) for source, target in zip(sources, targets, strict=True) if target is not None]
 
+        stored = self._store.keep_order() if wanted and not self.in_order else self._no_ids
+
         def fill(first: int, last: int) -> None:
             if vertex is not None:
                 _take(*self._vertices(first, last), vertex, first, last)
             if not wanted:
                 return
-            order = self._no_ids if self.in_order else self._store.store_ids(first, last)
+            order = self._no_ids if self.in_order else stored[first:last]
             for source, target in wanted:
                 words = source.words[first:last] if self.in_order else source.words
                 _take(words, order, source.rule(target.none), target, first, last)

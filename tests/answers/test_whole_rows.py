@@ -13,7 +13,7 @@ import pytest
 
 import gstream
 from gstream.paging.kept_memory import LEAST_BYTES, MEMORY, KeptMemory
-from gstream.results import pieces
+from gstream.results import best_rows, pieces
 from gstream.results import result as results
 from gstream.results.column import Column
 from gstream.results.result import Result
@@ -97,7 +97,7 @@ def test_the_best_rows_of_pieces_are_those_of_all(tmp_path, monkeypatch, order, 
             order_of = np.lexsort((rows["vertex"], values if best == "least" else -values.astype(float)))
             expected = [int(rows["vertex"][row]) for row in order_of if there[row]][:9]
             with monkeypatch.context() as patch:
-                patch.setattr(results, "PIECE_ROWS", 8)
+                patch.setattr(best_rows, "STEP", 8)
                 patch.setattr(pieces, "PIECE_ROWS", 8)
                 found = Result(graph.store, [column], {}, best, threads=3).top(9)
             assert [row["vertex"] for row in found] == expected, column.name

@@ -12,7 +12,10 @@ from compilers import needs_gxx
 
 import gstream
 from gstream.devices.gpu import row_kernels
-from gstream.devices.gpu.kept_values import GpuValues
+from gstream.devices.gpu.driver import Gpu
+from gstream.devices.gpu.kept_values import GpuValues, KeptValues
+from gstream.results.best_rows import least, sort_keys
+from gstream.results.held_rows import _order_of
 from pagestore.memory import convert_arrays
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
@@ -53,7 +56,6 @@ def kept(monkeypatch):
     """Small arrays are kept, too, and tables are made by pieces of 64 rows."""
     monkeypatch.setattr("gstream.paging.kept_memory.LEAST_BYTES", 1)
     monkeypatch.setattr(row_kernels, "PIECE_BYTES", 64)
-    monkeypatch.setattr(row_kernels, "LEAST_SHARE", 40)
 
 
 def held(result):
@@ -152,27 +154,35 @@ def test_memory_of_an_answer_that_is_dropped_is_used_again_and_of_others_never(p
 @pytest.mark.parametrize("dtype", ["<u4", "<i4", "<u8", "<i8", "<f4", "<f8"])
 @pytest.mark.parametrize("largest", [False, True])
 def test_the_best_values_of_every_type(dtype, largest):
-    from gstream.devices.gpu.driver import Gpu
-    from gstream.devices.gpu.kept_values import KeptValues
-    from gstream.results.held_rows import _order_of
-    from gstream.results.result import _least, _sort_keys
-
     rng, kind = np.random.default_rng(3), np.dtype(dtype)
-    values = rng.integers(-40 if kind.kind != "u" else 0, 40, 700).astype(kind)
+    values = rng.integers(-40 if kind.kind != "u" else 0, 40, 3000).astype(kind)
     if kind.kind == "f":
         values[:6] = np.nan, -np.inf, np.inf, -0.0, 0.0, 1e-40
-    names = rng.permutation(700).astype(np.uint32)
-    by_name = np.empty_like(values)
-    by_name[names] = values
-    expected = _least(_sort_keys(by_name, largest), 30)
+    names = rng.permutation(3000).astype(np.uint32)
+    expected = least(sort_keys(values, largest), names, 20)
     kept = KeptValues(Gpu(0))
     with kept.gpu:
         arrays = [kept.gpu.upload(each) for each in (values, names)]
         flags = _order_of(kind) | (row_kernels.DESCENDING if largest else 0)
         source = row_kernels.Source(arrays[0].address, kind.itemsize, flags=flags)
-        found, places = kept.rows.least(source, arrays[1].address, 700, 30)
+        keys, named = kept.rows.best_of_warps(source, arrays[1].address, 3000)
+        assert len(keys) == 32
+        worst = least(keys, named, 20)[-1]
+        bound = int(keys[worst]), int(named[worst])
+        found = kept.rows.find_better(source, arrays[1].address, 3000, bound)
         for array in arrays:
             array.free()
         kept.rows.free_scratch()
     kept.close()
-    assert found.tolist() == expected.tolist() and (names[places.astype(np.int64)] == found).all()
+    assert 20 <= found.shape[1] < 300, "the bound is of no use"
+    chosen = least(found[0], found[1], 20)
+    assert found[2][chosen].tolist() == expected.tolist()
+    assert (names[expected] == found[1][chosen]).all()
+
+
+def test_the_host_looks_for_the_best_where_too_many_come_first(path, kept, monkeypatch):
+    monkeypatch.setattr(row_kernels, "MOST_BEST", 25)
+    with gstream.open(path) as graph:
+        for name, most in (("bfs", 20), ("wcc", 40)):
+            found, expected = (CALLS[name](graph, devices=devices) for devices in ("cuda", "host"))
+            assert found.top(most) == expected.top(most)

@@ -32,8 +32,8 @@ def freed(monkeypatch):
     """Arrays that were zero when they were taken, as they were given back."""
     taken, left, usual, free = [], [], Gpu.empty, cuda.Array.free
 
-    def empty(gpu, count, dtype):
-        array = usual(gpu, count, dtype)
+    def empty(gpu, count, dtype, again=False):
+        array = usual(gpu, count, dtype, again)
         gpu.write(array.address, np.zeros(array.nbytes, np.uint8))
         taken.append(array)
         return array

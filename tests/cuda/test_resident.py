@@ -19,6 +19,7 @@ from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.devices.gpu import driver as cuda
 from gstream.devices.gpu import resident_arrays as gpuresident
+from gstream.devices.gpu.arrays import Array, Shelves
 from gstream.devices.gpu.driver import DeviceError
 from gstream.devices.gpu.resident_arrays import GpuArrays
 from gstream.records import item_kernel, record_kernel
@@ -152,7 +153,8 @@ def test_every_allocation_may_fail_once(path, expected, monkeypatch, name, place
 
 
 def starve(monkeypatch, owner, name):
-    """No GPU memory is had any more once owner.name has been called more than so many times: the list's one number."""
+    """No GPU memory is had any more once owner.name has been called more than so many times: the list's one number.
+    None is kept to be used again."""
     usual, called, left = standin.DRIVER.mem_alloc, getattr(owner, name), [0]
 
     def refuse(size):
@@ -166,6 +168,9 @@ def starve(monkeypatch, owner, name):
 
     monkeypatch.setattr(standin.DRIVER, "mem_alloc", refuse)
     monkeypatch.setattr(owner, name, count)
+    monkeypatch.setattr(
+        Shelves, "take", lambda _, count, dtype, take: Array(take(count * dtype.itemsize), count, dtype)
+    )
     return left
 
 

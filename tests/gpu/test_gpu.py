@@ -165,11 +165,11 @@ def test_less_memory_than_it_seemed(store, expected, monkeypatch):
     with Engine(store, RunOptions(devices=["cuda"])) as engine:
         usual, least = Gpu.empty, []
 
-        def empty(self, count, dtype):
+        def empty(self, count, dtype, again=False):
             if count * np.dtype(dtype).itemsize > 12 * V:
                 least.append(count)
                 raise self.cuda.MemoryError("made up by the test")
-            return usual(self, count, dtype)
+            return usual(self, count, dtype, again)
 
         monkeypatch.setattr(Gpu, "empty", empty)
         found = engine.run(PageRank(tolerance=0.0), max_supersteps=5)

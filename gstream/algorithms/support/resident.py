@@ -22,6 +22,7 @@ from gstream.devices.job import DeviceMemoryError
 from gstream.engine.sweep_state import SweepState
 from gstream.hostcode.records import load_kernel
 from gstream.records import ItemKernel, RecordKernel
+from gstream.records.held import Held, on_host
 
 if TYPE_CHECKING:
     from gstream.algorithms.support.session import Session
@@ -34,7 +35,7 @@ SWEEP_BYTES = 25 << 20  # of pages that a link moves while a sweep by batches is
 class Resident:
     """See the module; a context manager."""
 
-    def __init__(self, session: Session, *arrays: np.ndarray) -> None:
+    def __init__(self, session: Session, *arrays: np.ndarray | Held) -> None:
         self.session = session
         self._arrays, self._gpu = arrays, self._to_gpu(session, arrays)
         self._swept: dict[str, int] = {}  # bytes of pages by topology that sweeps asked for one by one
@@ -43,7 +44,7 @@ class Resident:
         self._direct = True  # whether the last sweep was only queued
 
     @staticmethod
-    def _to_gpu(session: Session, arrays: tuple[np.ndarray, ...]) -> GpuArrays | None:
+    def _to_gpu(session: Session, arrays: tuple[np.ndarray | Held, ...]) -> GpuArrays | None:
         engine = session.engine
         if not (arrays and session.on_gpus and len(engine.devices) == 1 and session.has_room(arrays)):
             return None
@@ -107,15 +108,15 @@ class Resident:
     def each(self, kernel: ItemKernel, count: int, *arguments: Any, items: int | None = None) -> None:
         """Run an item kernel over `count` items; all its arrays are of the block. items: as of session.each."""
         if not self._on_gpu(lambda gpu: gpu.items(kernel, count, arguments)):
-            self.session.look(load_kernel(kernel), count, *arguments, items=items)
+            self.session.look(load_kernel(kernel), count, *map(on_host, arguments), items=items)
 
     def join(self, kernel: ItemKernel, count: int, *arguments: Any) -> None:
         """`each` for a kernel whose work GPUs share, too, that have no arrays of the block: as session.join."""
         if not self._on_gpu(lambda gpu: gpu.items(kernel, count, arguments)):
-            self.session.join(kernel, count, *arguments)
+            self.session.join(kernel, count, *map(on_host, arguments))
 
     def sweep(
-        self, name: str, kernel: RecordKernel, arrays: tuple[Any, ...], bits: np.ndarray | None = None,
+        self, name: str, kernel: RecordKernel, arrays: tuple[Any, ...], bits: Any = None,
         listed: bool = True, join: Join | None = None,
     ) -> None:  # fmt: skip
         """Sweep topology `name` by a record kernel that does nothing at lists of vertices whose bit is not set (None:
@@ -124,12 +125,13 @@ class Resident:
             return
         session = self.session
         if self._gpu is None and listed:
-            session.sweep_among(name, kernel, arrays, bits, join)
+            among = None if bits is None else on_host(bits)
+            session.sweep_among(name, kernel, tuple(map(on_host, arrays)), among, join)
             return
         wanted = None if bits is None else session.pages_of(name, self.read(bits))
         swept = ArraySweep(kernel, arrays, join)
         if not self._on_gpu(lambda gpu: self._by_batches(gpu, name, swept, wanted)):
-            session.sweep(name, kernel, arrays, wanted, join)
+            session.sweep(name, kernel, tuple(map(on_host, arrays)), wanted, join)
 
     def _on_gpu(self, call: Callable[[GpuArrays], bool]) -> bool:
         """call(the GPU's arrays), if a GPU has them. If it has no room for the call, which then changed nothing, all
@@ -145,6 +147,9 @@ class Resident:
             gpu.bring_back()
         finally:
             gpu.close()
+        for array in self._arrays:
+            if isinstance(array, Held):
+                array.leave()
         return False
 
     def _queue(self, gpu: GpuArrays, name: str, kernel: RecordKernel, arrays: tuple[Any, ...]) -> bool:
@@ -166,11 +171,11 @@ class Resident:
         session.sweep_gpus(name, swept, wanted, gpu)
         return True
 
-    def read(self, array: np.ndarray) -> np.ndarray:
+    def read(self, array: Any) -> np.ndarray:
         """The array, as it is now."""
         if self._gpu is not None:
             self._gpu.read(array)
-        return array
+        return on_host(array)
 
     def bring(self, *arrays: np.ndarray) -> None:
         """Have those of the arrays that a GPU has up to date."""
@@ -178,7 +183,7 @@ class Resident:
             if self._gpu is not None and self._gpu.find(array) is not None:
                 self._gpu.read(array)
 
-    def forget(self, *arrays: np.ndarray) -> None:
+    def forget(self, *arrays: np.ndarray | Held) -> None:
         """Nobody will read what kernels have made of these arrays: the host's may stay behind."""
         if self._gpu is not None:
             self._gpu.forget(*arrays)

@@ -74,17 +74,17 @@ def open_vertices(distance, none, is_source, bits, counter):
 
 
 @item_kernel(predecessor="own", open_bits="own")
-def open_words(item, distance, predecessor, is_source, open_bits):
-    """`open_vertices` where a GPU has the arrays, and no vertex has a predecessor yet. An item is WORDS words of
-    bits."""
+def open_words(item, distance, predecessor, open_bits):
+    """`open_vertices` of breadth-first search where a GPU has the arrays, and no vertex has a predecessor yet: sources
+    are those at distance 0. An item is WORDS words of bits."""
     begin, end = item.share(WORDS, len(open_bits))
     for index in range(begin, end):
         word, first = u64(0), index << u64(6)
         for v in range(first, min(first + u64(64), u64(len(distance)))):
             predecessor[v] = ~predecessor.dtype.type(0)
-            if distance[v] != ~distance.dtype.type(0):
+            if distance[v] != ~distance.dtype.type(0) and distance[v] != 0:
                 word |= u64(1) << (v & u64(63))
-        open_bits[index] = word & ~is_source[index]
+        open_bits[index] = word
 
 
 @kernel

@@ -12,7 +12,6 @@ some, and others push (gstream.algorithms.traversal.shares).
 
 from __future__ import annotations
 
-from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -30,7 +29,7 @@ from gstream.algorithms.traversal.shares import Shares
 from gstream.devices.job import DeviceMemoryError
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits, set_bits
 from gstream.records import bytes_of
-from gstream.records.held import Held, on_host
+from gstream.records.held import on_host
 
 HOPS = np.dtype(np.uint32)
 
@@ -42,19 +41,12 @@ def find_predecessors(session: Session, distance: Any, sources: np.ndarray, weig
     and finds the predecessors, it holds these, too.
     """
     vertices, device = len(distance), session.engine.devices[0]
-    predecessor: Any = None
-    if isinstance(distance, Held):
-        with suppress(DeviceMemoryError):
-            predecessor = device.hold(vertices, session.id_dtype)
-    if predecessor is None:
-        distance, predecessor = on_host(distance), device.take(vertices, session.id_dtype)
+    if not weighted and (found := _on_gpu(session, distance)) is not None:
+        return found, count_others(session, distance, unreached(distance.dtype))
+    distance, predecessor = on_host(distance), device.take(vertices, session.id_dtype)
     is_source, open_bits = bitmap(vertices), bitmap(vertices)
     session.reserve(distance, predecessor, is_source, open_bits)
     set_bits(is_source, np.asarray(sources, np.uint64))
-    if not weighted and _on_gpu(session, distance, predecessor, is_source, open_bits):
-        return predecessor, count_others(session, distance, unreached(distance.dtype))
-    if isinstance(distance, Held):
-        distance, predecessor = on_host(distance), device.take(vertices, session.id_dtype)
     predecessor.fill(session.none)
     session.each(nearest.open_vertices, distance, unreached(distance.dtype), is_source, open_bits)
     reached = int(count_bits(open_bits) + count_bits(is_source))
@@ -80,31 +72,35 @@ def held_bytes(session: Session, distance: np.dtype, weighted: bool = True, look
     return both + (beside + 3 * natural_bytes(session) if looked_for else 0)  # names both ways, and keys
 
 
-def _on_gpu(session: Session, distance: Any, predecessor: Any, is_source: np.ndarray, open_bits: np.ndarray) -> bool:
-    """Breadth-first search on one GPU that keeps all pages: it looks through them, in few launches. Whether it did.
-
-    predecessor is then written, and the bits are not brought back.
-    """
-    arrays, natural = (
-        (distance, predecessor, is_source, open_bits),
-        session.there("natural_ids", natural_names(session)),
-    )
-    shares = Shares(session, distance, natural)
-    given = (*arrays, natural, *shares.arrays)
+def _on_gpu(session: Session, distance: Any) -> Any:
+    """Breadth-first search on one GPU that keeps all pages: it looks through them, in few launches, and keeps what it
+    finds. None: it does not."""
     device, tables, room = session.engine.devices[0], session.engine.graph.tables, session.engine.device_memory
     if len(session.engine.devices) > 1 or not device.keeps_all(tables[session.gathers()[0]]):
-        return False
-    if room is not None and device.memory_bytes + bytes_of(given) > room:  # pages would have to go
-        return False
-    with Resident(session, *given) as resident:
+        return None
+    vertices, words = len(distance), len(bitmap(len(distance)))
+    held = vertices * session.id_dtype.itemsize + 16 * words
+    natural = natural_names(session)
+    if room is not None and device.memory_bytes + held + bytes_of((natural,)) > room:  # pages would have to go
+        return None
+    try:
+        predecessor, open_bits = device.hold(vertices, session.id_dtype), device.hold(words, np.uint64)
+        natural = session.there("natural_ids", natural)
+        shares = Shares(session, distance, natural, device.hold)
+    except DeviceMemoryError:
+        return None
+    session.reserve(distance, predecessor)
+    with Resident(session, distance, predecessor, open_bits, natural, *shares.arrays) as resident:
         if resident.on_gpu:
-            resident.each(nearest.open_words, -(-len(open_bits) // nearest.WORDS), *arrays)
+            items = -(-words // nearest.WORDS)
+            resident.each(nearest.open_words, items, distance, predecessor, open_bits)
             if shares.may_choose and device.keeps_all(tables["out"]):
                 shares.choose(resident)
             shares.sweep(resident, nearest.nearest_by_hops, (distance, natural, predecessor), predecessor, open_bits)
-            resident.forget(is_source, open_bits, shares.bits)
-            return True
-    return False
+            resident.forget(open_bits, shares.bits)
+            return predecessor
+    session.release(distance, predecessor)
+    return None
 
 
 def _by_hops(

@@ -11,6 +11,7 @@ of the range is taken for theirs. Bounds change the time, and no answer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -36,15 +37,17 @@ class Shares:
     """One pass: who pushes, who pulls. arrays: all that kernels work with, of which some have no element. Of these only
     `bits` grow with the graph."""
 
-    def __init__(self, session: Session, distance: Any, natural: Any) -> None:
-        """distance: u4[V]. natural: id[V], or of no element if store IDs are natural indices. A GPU may hold them."""
+    def __init__(self, session: Session, distance: Any, natural: Any, room: Callable[..., Any] = np.zeros) -> None:
+        """distance: u4[V]. natural: id[V], or of no element if store IDs are natural indices. A GPU may hold them.
+        room(count, dtype): memory for bits, which are written whole before they are read."""
         self.session, (self.name, self.pull) = session, session.gathers()
         vertices, self._distance, self._natural = len(distance), distance, natural
         self.may_choose = self.pull and len(natural) > 0 and session.store.has("out")
         self._at, self._ranges = vertices_drawn(vertices if self.may_choose else 0)
         self._near, self._names = np.empty(len(self._at), distance.dtype), np.empty(len(self._at), session.id_dtype)
         self._until = np.full(LEVELS + 1, 0 if self.pull else vertices, np.uint64)
-        self.bits = bitmap(vertices if self.may_choose or not self.pull else 0)
+        words = len(bitmap(vertices)) if self.may_choose or not self.pull else 0
+        self.bits = room(words, np.uint64) if words else bitmap(0)
         self.arrays = (self._at, self._near, self._names, self._until, self.bits)
 
     def choose(self, resident: Resident) -> None:
@@ -62,8 +65,8 @@ class Shares:
         resident.put(self._until)
 
     def sweep(
-        self, resident: Resident, kernel: RecordKernel, arrays: tuple[Any, ...], predecessor: np.ndarray,
-        open_bits: np.ndarray, join: Join | None = None, more: tuple[Any, ...] = (),
+        self, resident: Resident, kernel: RecordKernel, arrays: tuple[Any, ...], predecessor: Any,
+        open_bits: Any, join: Join | None = None, more: tuple[Any, ...] = (),
     ) -> None:  # fmt: skip
         """kernel(*arrays, bits, *more, pull) at the lists of vertices that push, and of those of open_bits that have no
         predecessor then, which pull."""

@@ -243,6 +243,7 @@ class GpuDevice(Device):
         if self.kept_pool is not None:
             self.kept_pool.free()
         self.kept_pool = None
+        self.gpu.staged.clear()
         if not self._lost:
             self.kept.make_room()
         if self.gpu.answers is not None:

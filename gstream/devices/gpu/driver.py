@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from threading import RLock
 from typing import Any
@@ -40,6 +40,7 @@ _STARTED: dict[str, int] = {}  # the process that first used CUDA: this one, or 
 PINNED = 1 | 2  # CU_MEMHOSTREGISTER_PORTABLE: pinned for all GPUs; _DEVICEMAP: their kernels may read it
 USES_HOST_ADDRESSES = 91  # CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM; pycuda has no name for it
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: does not wait for the default stream
+STAGED = 4  # small pinned arrays of one size that are kept
 PINNED_TO_FETCH = 8 << 20
 SHARED_UNASKED = 48 << 10  # bytes of shared memory, its own among them, that a block may have unasked
 
@@ -145,6 +146,7 @@ class Gpu:
         self.peer_wait = PeerWait()
         self.answers: KeptMemory | None = None  # pinned host memory of arrays that come back
         self.make_room: Callable[[], bool] | None = None  # gives memory up that can be spared; whether there was any
+        self.staged: dict[tuple[Any, np.dtype], list[np.ndarray]] = {}  # small arrays that are pinned, and used again
         self.shelves: Shelves | None = None  # of memory that is used again; None: none is
 
     def __enter__(self) -> Gpu:
@@ -249,16 +251,15 @@ class Gpu:
         if self.answers is not None:
             return self.read(address, self.answers.take(count, dtype), stream)
         out = aligned_empty(count * np.dtype(dtype).itemsize).view(dtype)
-        if out.nbytes < PINNED_TO_FETCH:
-            return self.read(address, out, stream)
-        try:
-            unpin = self.pin(out)
-        except ResourceError:
-            return self.read(address, out, stream)
+        unpin: Callable[[], None] | None = None
+        if out.nbytes >= PINNED_TO_FETCH:
+            with suppress(ResourceError):
+                unpin = self.pin(out)
         try:
             return self.read(address, out, stream)
         finally:
-            unpin()
+            if unpin is not None:
+                unpin()
 
     def copy(self, to: int, source: int, nbytes: int, stream: Any) -> None:
         """Queue a copy between addresses of this GPU, or of two (unified addresses; pycuda's memcpy_peer is broken)."""
@@ -272,10 +273,17 @@ class Gpu:
 
     def pinned(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
         """Host memory that copies run from at the link's rate. Raises ResourceError where there is none to pin."""
+        if kept := self.staged.get((shape, np.dtype(dtype))):
+            return kept.pop()
         try:
             return self.cuda.pagelocked_empty(shape, dtype)
         except self.cuda.Error as error:
             raise self._unpinnable(int(np.prod(shape)) * np.dtype(dtype).itemsize, error) from error
+
+    def keep_pinned(self, array: np.ndarray) -> None:
+        """A small array that `pinned` gave is not used any more: who asks for as much has it. Pinning takes 0.1 ms."""
+        if len(kept := self.staged.setdefault((len(array), array.dtype), [])) < STAGED:
+            kept.append(array)
 
     def _unpinnable(self, nbytes: int, why: object) -> ResourceError:
         return ResourceError(

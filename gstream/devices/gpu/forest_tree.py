@@ -58,6 +58,8 @@ class Tree(Memory):
 
     def free(self) -> None:
         super().free()
+        if self.stream is not None:
+            self.gpu.keep_pinned(self._numbers)
         self.stream = None
 
     def launch(self, name: str, count: int, *arguments: Any) -> None:

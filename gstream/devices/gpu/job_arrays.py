@@ -161,7 +161,9 @@ class JobArrays(Memory):
         """Give memory and stream back; nothing may be queued."""
         self.arrays += self._extra.values()
         super().free()
-        self._extra, self.stream, self.outward, self._told = {}, None, None, None
+        for staged in self._staging.values():
+            self.gpu.keep_pinned(staged)
+        self._extra, self._staging, self.stream, self.outward, self._told = {}, {}, None, None, None
 
     @property
     def context(self) -> bytes:

@@ -30,7 +30,7 @@ from pagestore.errors import ResourceError
 class GpuArrays(Copies):
     """Copies on one GPU that one call keeps. Between `put` and `read` the host's array may be behind the GPU's."""
 
-    def __init__(self, device: GpuDevice, arrays: Sequence[np.ndarray], room: int | None) -> None:
+    def __init__(self, device: GpuDevice, arrays: Sequence[np.ndarray | Held], room: int | None) -> None:
         """room: bytes that the GPU may hold; cached pages go where these arrays would not fit beside them."""
         assert all(isinstance(a, Held) or a.flags.c_contiguous for a in arrays), (
             "a copy goes back to where it came from"
@@ -134,10 +134,14 @@ class GpuArrays(Copies):
             given[place] = bits_of(arguments[index])
         return launch, given
 
-    def read(self, array: np.ndarray) -> None:
+    def read(self, array: np.ndarray | Held) -> None:
         """Bring a host array up to date, after what is queued."""
         copy = self.find(array)
         assert copy is not None, "an array that is not there"
+        if isinstance(array, Held):
+            self.wait()
+            array.changed()  # who asks for them reads them anew
+            return
         with self.gpu, self.gpu.suspecting(list(self._queued)):
             self._pin(array)
             self.gpu.read(copy.address, array, self.stream)
@@ -168,7 +172,7 @@ class GpuArrays(Copies):
         with self.gpu:
             self.gpu.write(copy.address, array)
 
-    def forget(self, *arrays: np.ndarray) -> None:
+    def forget(self, *arrays: np.ndarray | Held) -> None:
         """Nobody will read what kernels have made of these arrays so far."""
         for array in arrays:
             self._written.pop(id(array), None)

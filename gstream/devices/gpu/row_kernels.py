@@ -13,11 +13,10 @@ from gstream.devices.gpu.arrays import Array
 from gstream.devices.gpu.driver import Gpu
 
 NULLABLE, SIGNED, WIDE, FLOATS, DESCENDING = 1, 2, 4, 8, 16
-NO_PLACE = np.uint64((1 << 64) - 1)
 PIECE_BYTES = 32 << 20  # of tables that are made and copied at once: 0.6 ms of a link
 BLOCKS_A_PROCESSOR = 8
-LEAST_WARPS = 2048  # that look for the best rows: each hands over some
-LEAST_SHARE = 512  # values that one of them looks through, at least
+BEST_BLOCKS_A_PROCESSOR = 4  # that look for the best rows
+MOST_BEST = 4096  # values that are brought to the host to be sorted
 WORD = 4
 
 
@@ -113,22 +112,31 @@ class RowKernels:
         self.fill(len(places), [(out.view(np.uint8), 8 * dtype.itemsize)], [Part(given, 0)])
         return out
 
-    def least(self, source: Source, names: int, count: int, most: int) -> tuple[np.ndarray, np.ndarray]:
-        """(names, places), uint64[<= most], of the values that come first, in order; ties by name. names: address of
-        IDs; 0: places. source.flags: FLOATS, SIGNED, DESCENDING, NULLABLE."""
-        warps = max(1, min(LEAST_WARPS, count // LEAST_SHARE)) // 8 * 8 or 8
-        found = self.scratch("least", 3 * warps * most * 8)
-        keys, called, places = (found.address + 8 * number * warps * most for number in range(3))
-        self._kernels["least_kernel"](
-            self.stream, warps // 8, source.values, source.value_bytes, names, source.id_bytes, source.missing,
-            source.flags, count, most, keys, called, places,
+    def best_of_warps(self, source: Source, names: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """(keys, names), uint64[warps], of the best value that each warp sees; all bits set where it sees none. names:
+        address of IDs; 0: places. source.flags: FLOATS, SIGNED, DESCENDING, NULLABLE."""
+        blocks = self._best_blocks(count)
+        warps = 8 * blocks
+        room = self.scratch("best", 8 * 2 * warps)
+        given = (source.values, source.value_bytes, names, source.id_bytes, source.missing, source.flags, count)
+        self._kernels["best_of_warps_kernel"](self.stream, blocks, *given, room.address, room.at(warps))
+        found = self.gpu.fetch(room.address, 2 * warps, np.uint64, self.stream).reshape(2, warps)
+        return found[0], found[1]
+
+    def find_better(self, source: Source, names: int, count: int, bound: tuple[int, int]) -> np.ndarray | None:
+        """Keys, names and places, uint64[3, n], of the values up to a bound, in any order; None: of too many."""
+        room = self.scratch("better", 8 * (1 + 3 * MOST_BEST))
+        self.gpu.fill(room, 0, self.stream)
+        columns = [room.at(1 + number * MOST_BEST) for number in range(3)]
+        given = (source.values, source.value_bytes, names, source.id_bytes, source.missing, source.flags, count)
+        self._kernels["find_better_kernel"](
+            self.stream, self._best_blocks(count), *given, *bound, MOST_BEST, *columns, room.address
         )  # fmt: skip
-        rows = self.gpu.fetch(found.address, 3 * warps * most, np.uint64, self.stream).reshape(3, -1)
-        rows = rows[:, rows[2] != NO_PLACE]
-        if rows.shape[1] > most:
-            rows = rows[:, rows[0] <= np.partition(rows[0], most - 1)[most - 1]]
-        order = np.lexsort((rows[1], rows[0]))[:most]
-        return rows[1][order], rows[2][order]
+        found = self.gpu.fetch(room.address, 1 + 3 * MOST_BEST, np.uint64, self.stream)
+        return None if found[0] > MOST_BEST else found[1:].reshape(3, -1)[:, : int(found[0])]
+
+    def _best_blocks(self, count: int) -> int:
+        return int(max(1, min(count // 256, BEST_BLOCKS_A_PROCESSOR * self.gpu.processors)))
 
     def count_unlike(self, values: Array, count: int, missing: Any) -> int:
         """How many of the first `count` values are not `missing`."""
