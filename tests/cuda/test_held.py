@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -186,3 +189,22 @@ def test_the_host_looks_for_the_best_where_too_many_come_first(path, kept, monke
         for name, most in (("bfs", 20), ("wcc", 40)):
             found, expected = (CALLS[name](graph, devices=devices) for devices in ("cuda", "host"))
             assert found.top(most) == expected.top(most)
+
+
+def test_a_process_ends_with_answers_on_the_gpu(path):
+    """A graph that nobody closed is closed at the end, when no thread starts any more: nothing is brought over."""
+    script = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import compilers, instead, standin
+instead.install(compilers.compile_unit)
+import gstream
+from gstream.devices.gpu.kept_values import KeptValues
+def fetch(kept, array, count):
+    raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+graph = gstream.open({str(path)!r}, devices="cuda")
+found = graph.bfs(3)
+KeptValues.fetch = fetch
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

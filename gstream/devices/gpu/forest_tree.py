@@ -38,6 +38,7 @@ class Tree(Memory):
         super().__init__(device.gpu)
         self.device, self.vertices, self.dtype = device, vertices, shape.id_dtype
         self.linked = linked
+        self._numbers: Any = None  # pinned
         unit = unit_of_components(shape)
         with self.gpu, ExitStack() as undo:
             self.kernels = self.gpu.load(unit)
@@ -58,9 +59,9 @@ class Tree(Memory):
 
     def free(self) -> None:
         super().free()
-        if self.stream is not None:
+        if self._numbers is not None:
             self.gpu.keep_pinned(self._numbers)
-        self.stream = None
+        self.stream = self._numbers = None
 
     def launch(self, name: str, count: int, *arguments: Any) -> None:
         """A kernel of one thread an element, or fewer."""
