@@ -75,7 +75,7 @@ def run_closeness(
 ) -> Answer:
     """Column closeness, and the summary: `sources` searched from. Raises UsageError for a `k` that means nothing, and
     for whole weights whose sums doubles don't count."""
-    check_reach(session, k, seed, weighted)
+    program_of_reach(session, k, seed, weighted)
     sources = drawn(session, k, seed)
     if weighted:
         total, reached, steps = search_by_weight(session, sources, reciprocal=False)
@@ -92,7 +92,7 @@ def run_closeness(
 
 def run_harmonic(session: Session, k: int | None = None, seed: int = 0, weighted: bool = False) -> Answer:
     """Column harmonic, and the summary: `sources` searched from. Raises as run_closeness."""
-    check_reach(session, k, seed, weighted)
+    program_of_reach(session, k, seed, weighted)
     sources = drawn(session, k, seed)
     if weighted:
         value, _, steps = search_by_weight(session, sources, reciprocal=True)
@@ -292,21 +292,17 @@ def _search_by_rounds(
     resident.forget(seen, front)
 
 
-def check_reach(session: Session, k: int | None, seed: int, weighted: bool) -> None:
-    """Raise UsageError for arguments that mean nothing, CapError for too little memory."""
-    program = program_of_reach(session, k, seed, weighted)
-    if weighted and session.meta.vertices:
-        check_run_memory(session, program, proof=(program_of_lengths(session, back=True),))
-
-
 def program_of_reach(
     session: Session, k: int | None, seed: int, weighted: bool = False, **options: Any
 ) -> Reach | SSSP64:
-    """The program of 64 searches, or of one by weights. Raises UsageError as the runs do."""
+    """The program of 64 searches, or of one by weights. Raises UsageError as the runs do, CapError as a search by
+    weights or its certificate would."""
     check_drawn(session, k, seed)
     if weighted:
         session.foresee(beside=ARRAYS * 8 * session.meta.vertices)
-        return program_of_lengths(session)
+        program = program_of_lengths(session)
+        check_run_memory(session, program, proof=(program_of_lengths(session, back=True),))
+        return program
     bit = session.zeros()
     session.foresee(beside=KEPT * bit.nbytes)
     return Reach(bit=bit)
