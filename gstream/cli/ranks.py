@@ -96,8 +96,7 @@ def _say(error: BaseException, ranks: Ranks, speaks: bool) -> int:
     """Exit code of a failure, which is printed where this rank speaks; its name is left out where all have failed."""
     if type(error).__module__.partition(".")[0] == "mpi4py":
         error = GstreamError(
-            "another rank is gone, or can't be reached, so the run can't go on. Start it again; where it was given "
-            "--checkpoint FOLDER, with --resume."
+            "another rank is gone, or can't be reached, so the run can't go on. Nothing was written. Start it again."
         )
     where = "" if ranks.all_failed else f"rank {ranks.rank} on {platform.node()}: "
 
@@ -134,7 +133,14 @@ def write_part(result: Result, output: Path, ranks: Ranks, ldbc: bool) -> None:
 
 
 def share_of_machine(ranks: Ranks, options: dict[str, Any]) -> dict[str, Any]:
-    """The engine's options of a rank: its device, and its share of the cores that ranks beside it may use, too."""
+    """The engine's options of a rank: its device, and its share of the cores that ranks beside it may use, too.
+
+    Raises UsageError where checkpoints are asked for.
+    """
+    if options.get("checkpoint") is not None:
+        raise UsageError(
+            "--checkpoint: ranks keep no checkpoints. Leave it out, or pass --ranks off to let one process do the run."
+        )
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     mine = platform.node(), cores
     sharing = sum(theirs == mine for theirs in ranks.everybody(mine))
