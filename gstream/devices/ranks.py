@@ -167,6 +167,11 @@ class Ranks:
                 time.sleep(POLL_SECONDS)
 
 
+def of_first(ranks: Ranks | None, value: Any) -> Any:
+    """What the first rank gave, where there are several: of what each draws anew."""
+    return value if ranks is None else ranks.of_first(value)
+
+
 def _words_of(array: np.ndarray) -> tuple[np.ndarray, int]:
     """(a flat view as unsigned numbers, how many of them an element of the first axis has)."""
     width = int(np.prod(array.shape[1:], dtype=np.int64)) if array.ndim > 1 else 1

@@ -50,9 +50,17 @@ def refusal(folder: Path, case: Case, ranks: Ranks) -> str:
     return "it ran"
 
 
+def drawn(folder: Path, ranks: Ranks) -> str:
+    """Whether all ranks draw the same sources where no seed says which, "" if so."""
+    answer = run(folder, Case("directed", "betweenness", {"k": 3}), ranks)
+    sampled = ranks.everybody(answer.summary["sampled"])
+    return "" if all(one == sampled[0] for one in sampled) else f"sources differ: {sampled}"
+
+
 def main() -> None:
     folder, ranks = Path(sys.argv[1]), Ranks()
     found: dict[str, Any] = {}
+    found["drawn"] = drawn(folder, ranks) if "betweenness" in sys.argv else ""
     for name in sys.argv[2:]:
         if name in REFUSED:
             found[name] = refusal(folder, REFUSED[name][0], ranks)

@@ -28,6 +28,11 @@ def test_ranks_give_the_answer_of_one_process(outcome, name):
     assert [found[name] for found in outcome] == [""] * len(outcome)
 
 
+@pytest.mark.long
+def test_ranks_draw_the_same_sources(outcome):
+    assert [found["drawn"] for found in outcome] == [""] * len(outcome)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_ranks_cannot_share_is_refused(outcome, name):
     assert all(REFUSED[name][1] in found[name] for found in outcome), outcome[0][name]

@@ -39,6 +39,7 @@ from gstream.algorithms.support.arguments import source_ids
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.simple import Simple, simple_lists
+from gstream.devices.ranks import of_first
 from gstream.hostcode.bitmaps import bitmap_bytes
 from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
@@ -128,7 +129,8 @@ def drawn_sources(session: Session, k: int | None, seed: int | None, source: Any
         return np.arange(vertices, dtype=np.uint64)
     if not 1 <= k <= vertices:
         raise UsageError(f"--k {k}: out of range; 1 to {vertices} sources can be drawn. Leave it out for all.")
-    drawn = np.array(sorted(random.Random(seed).sample(range(vertices), k)), np.uint64)
+    chosen = of_first(session.ranks, sorted(random.Random(seed).sample(range(vertices), k)))
+    drawn = np.array(chosen, np.uint64)
     if session.meta.order == "natural":
         return drawn
     return np.array([int(session.store.store_ids(int(n), int(n) + 1)[0]) for n in drawn], np.uint64)

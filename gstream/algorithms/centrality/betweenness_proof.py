@@ -30,6 +30,7 @@ from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.simple import Simple, simple_lists
+from gstream.devices.ranks import of_first
 from gstream.results.column import Column
 
 ROUNDING = 2.0**-52  # twice what one operation on doubles adds, relative
@@ -86,7 +87,7 @@ def certify_betweenness(
     odd = np.flatnonzero(dead & (between != 0)) if not endpoints else odd
     if len(odd):
         raise refuse(f"vertex {session.user_ids(odd[:1])[0]} is between others, but a dead end")
-    seeds = np.random.default_rng().integers(1 << 63, size=2, dtype=np.uint64)
+    seeds = of_first(session.ranks, np.random.default_rng().integers(1 << 63, size=2, dtype=np.uint64))
     given = np.zeros((-(-len(between) // path_weighing.BLOCK), 2))
     session.each(path_weighing.weigh_values, between, seeds, given, items=len(between))
     weighing: _Weighing | _WeightedWeighing
