@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from gstream.algorithms.call_times import call_facts, held_bytes, own_call_facts
 from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.execute import session_of
 from gstream.algorithms.registry import ALGORITHMS, find_algorithm
-from gstream.language.program import Program
 from pagestore.errors import CapError, GstreamError, UsageError
 
 if TYPE_CHECKING:
@@ -44,6 +42,8 @@ def planned_supersteps(
 def plan_of_own(program: Any, engine: Engine, parameters: dict[str, str]) -> Plan:
     """What a program of the user's will hold and move, or a record kernel: as a program over the same lists, with the
     kernel's arrays beside it. Raises UsageError for an algorithm, whose sweeps only a run knows."""
+    from gstream.language.program import Program  # loads NumPy, which `gstream --help` has no use for
+
     if isinstance(program, Program):
         return engine.plan(program)
     if isinstance(program, type):
@@ -94,6 +94,7 @@ def _first_id(store: Any) -> int | str:
 
 def _stand_in(session: Any, algorithm: Algorithm, own: dict[str, Any]) -> Any:
     """A program that reads the pages that the page kernels of an algorithm do; their arrays count as held beside it."""
+    from gstream.algorithms.call_times import held_bytes
     from gstream.programs.sssp import SSSP
     from gstream.programs.wcc import WCC, WCC64
 
@@ -110,6 +111,8 @@ def facts_of(
     """What `gstream plan` says of an algorithm, as plain values: plan_facts, and the time of the whole call."""
     planned, found = plan_of(algorithm, engine, own, certify), find_algorithm(algorithm)
     facts = plan_facts(planned, *planned_supersteps(algorithm, own, max_supersteps))
+    from gstream.algorithms.call_times import call_facts  # loads NumPy, which `gstream --help` has no use for
+
     return facts | call_facts(found, engine, planned, own)
 
 
@@ -119,6 +122,8 @@ def facts_of_own(
     """The same of a program of the user's, a class or an instance, or of a record kernel."""
     planned = plan_of_own(program, engine, parameters)
     facts = plan_facts(planned, *planned_supersteps("", {}, max_supersteps, program))
+    from gstream.algorithms.call_times import own_call_facts
+
     return facts | own_call_facts(engine, planned, facts["supersteps"])
 
 

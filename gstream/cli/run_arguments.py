@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from gstream.algorithms.declaration import (
+    EXTENT,
     NUMBER,
     SWITCH,
     SYNC_OR_ASYNC,
@@ -38,6 +39,7 @@ OWN = "Options of algorithms and programs"
 TYPES: dict[Any, Any] = {
     WHOLE: int,
     NUMBER: float,
+    EXTENT: float,
     SWITCH: bool | None,
     VERTICES: list[str],
     SYNC_OR_ASYNC: str,
@@ -227,6 +229,8 @@ def own_options(given: dict[str, Any]) -> dict[str, Any]:
             value = given[single]
         elif value is not None and option.kind not in TYPES:
             value = Path(value)
+        elif value is not None and option.kind == EXTENT and value % 1 == 0:
+            value = int(value)
         if value not in (None, []):
             own[name] = value
     return own

@@ -47,7 +47,7 @@ class CountedStore:
         topology: str = "both", page_bytes: int = DEFAULT_PAGE_BYTES,
     ) -> None:  # fmt: skip
         stored = edges if directed else 2 * edges
-        for flag, count, least, most in (("--vertices", vertices, 1, MOST_VERTICES), ("--edges", edges, 1, MOST_EDGES)):
+        for flag, count, least, most in (("vertices", vertices, 1, MOST_VERTICES), ("edges", edges, 1, MOST_EDGES)):
             if not least <= count <= most:
                 raise UsageError(f"{flag} {count}: must be {least} to {most}. Count the graph's own.")
         self.path, self.stripes = f"{vertices} vertices, {edges} edges", ()

@@ -260,7 +260,7 @@ def test_wrong_use(tmp_path):
             (lambda: graph.cross([1], [5000]), "target 5000 is not a vertex of .*; its 1600 IDs run from 0 to 1599"),
             (lambda: graph.subgraph([1, -4]), "node -4 is not a vertex of"),
             (lambda: graph.egonet(None), "egonet: no source was given"),
-            (lambda: graph.egonet(3, radius=-1), "radius -1: must be at least 0"),
+            (lambda: graph.egonet(3, radius=-1), "radius -1: must be a whole number of at least 0"),
         ):
             with pytest.raises(UsageError, match=message):
                 call()

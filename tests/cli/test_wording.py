@@ -44,9 +44,10 @@ def test_lines(line: str, spoken: str) -> None:
 
 
 def test_all_messages_of_runs_have_python_words() -> None:
-    """What is left of the command line's words in texts outside gstream.cli are options of `gstream convert`."""
+    """What is left of the command line's words in texts outside gstream.cli are options of `gstream convert` and `gstream doctor`."""
     command = typer.main.get_command(app)
-    convert = {name for option in command.commands["convert"].params for name in [*option.opts, *option.secondary_opts]}
+    options = [option for name in ("convert", "doctor") for option in command.commands[name].params]
+    convert = {name for option in options for name in [*option.opts, *option.secondary_opts]}
     seen = set()
     for path in (ROOT / "gstream").rglob("*.py"):
         if "cli" in path.relative_to(ROOT).parts or path.name == "plots.py":  # of the command line alone

@@ -157,7 +157,7 @@ def make_keys(distance, natural, shift, key, counter):
     return wide
 
 
-@record_kernel(key="uint32[]", least="uint32[] min")
+@record_kernel(key="uint32[]", least="uint32[] min", shift="uint32")
 def least_key(record, key, least, bits, shift, pull):
     """What `nearest_by_hops` does, by keys: least[v] = the least key of an in-neighbour, and no in-neighbour is nearer
     than one step. It takes one gather an edge instead of two and a branch that is hard to foresee."""
