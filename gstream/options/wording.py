@@ -17,9 +17,12 @@ from pagestore.faults import library_error
 OTHERS = {"force": "replace_checkpoint", "batch": "batch_bytes", "node": "nodes", "target": "targets"}
 KEYWORDS = {
     "certify",
+    "edges",
     "ldbc",
+    "machine",
     "force",
     "stripe",
+    "vertices",
 }  # of calls; gstream.options.run_options and the registry add the names of theirs
 SWITCHES = ("resume", "replace_checkpoint", "force", "certify", "float64", "weighted", "ldbc", "endpoints")
 OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?: (FOLDER|FILE|ID|N|host|kept)(?![:\w]))?")

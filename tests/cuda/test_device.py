@@ -164,7 +164,7 @@ def test_pages_are_pinned_as_they_are_read(store, expected, monkeypatch, devices
 @pytest.mark.parametrize("cap", [{}, {"host_memory": 64 << 20}])
 @pytest.mark.parametrize("allowed", [True, False])
 def test_answers_come_through_pinned_memory(store, expected, monkeypatch, allowed, cap):
-    """Where it may not be pinned, the long way. Without a cap it is kept, and rows of a table come so, too; once the graph
+    """Where it may not be pinned, the long way. Without a cap it is kept, and so are rows of a table. Once the graph
     closes, nothing is pinned."""
     pinned, usual = [], cuda.Gpu.pin
 

@@ -19,7 +19,7 @@ WAYS = {
     "host": {},
     "two hosts": {"devices": ["host:2"]},
     "three hosts, one thread": {"devices": ["host:3"], "threads": 1},
-    "from disk": {"host_memory": 1_700_000, "batch_bytes": 8192},
+    "from disk": {"host_memory": 1_730_000, "batch_bytes": 8192},
     "two hosts from disk": {"host_memory": 2_600_000, "batch_bytes": 8192, "devices": ["host:2"]},
 }  # fmt: skip
 STORES = {
