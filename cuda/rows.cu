@@ -1,6 +1,6 @@
 // Tables of answers: rows in the user's order from columns in store order, the best of them, and how many there are.
 //
-// Widths are told by arguments, not by the unit: one unit serves all graphs and answers, as memory bounds every kernel.
+// Arguments say how wide values are, so one unit serves all graphs and answers. It costs nothing: memory is the limit.
 // Words are the bits of values, of 4 or 8 bytes. flags say what is to be made of them.
 #include "warps.cuh"
 

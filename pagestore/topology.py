@@ -101,15 +101,15 @@ def _places(
     if not meta.compressed:
         return None
     found = []
-    for what, sums, most in (
+    for what, totals, most in (
         ("stored", meta.stored_bytes, layout.page_bytes),
         ("stored_weights", meta.stored_weights, 0 if weight_dtype is None else
          layout.weight_page_bytes(weight_dtype.itemsize)),
     ):  # fmt: skip
-        if name not in sums:
+        if name not in totals:
             continue
         sizes = arrays[f"topology/{name}/{what}"].read().astype(np.int64)
-        if sizes.sum() != sums[name] or np.any((sizes == 0) | (sizes > most) | (sizes % CODED_ALIGN != 0)):
+        if sizes.sum() != totals[name] or np.any((sizes == 0) | (sizes > most) | (sizes % CODED_ALIGN != 0)):
             raise StoreError(f"{path}: topology/{name}/{what} holds sizes that no coded page has. {REBUILD}")
         found.append(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]))
     return Places(found[0], found[1] if len(found) > 1 else None)

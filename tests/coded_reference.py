@@ -1,7 +1,7 @@
 """Coded pages decoded by the words of FORMAT.md, on whole numbers of Python: it shares no code with the store's.
 
-`page_of` gives the page's bytes. It raises IndexError for a bit outside of the coded page, and ValueError for what the
-format rules out, so that nothing is read that is not there.
+`page_of` gives the page's bytes. It raises IndexError for a bit outside of the coded page. It raises ValueError for a
+page that the format does not allow.
 """
 
 from __future__ import annotations

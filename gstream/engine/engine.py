@@ -23,6 +23,7 @@ from gstream.devices.host.threads import Workers
 from gstream.devices.job import DeviceMemoryError, DevicePlan, HostVertices, Job
 from gstream.devices.page_kernel import PageKernel
 from gstream.engine.checkpoint import Keeper, make_keeper
+from gstream.engine.counts import take_counts
 from gstream.engine.demand import Demand
 from gstream.engine.disk_readers import DiskReaders
 from gstream.engine.lifted_caps import LiftedCaps
@@ -381,23 +382,7 @@ class Engine(LiftedCaps):
 
     def add_counts(self, stats: RunStats) -> None:
         """Add what devices and caches counted since the last call, in runs and sweeps, to `stats`."""
-        stats.device_bytes_moved = stats.device_bytes_moved or [0] * len(self.devices)
-        for number, device in enumerate(self.devices):
-            counted = device.take_stats()
-            for name in ("pages_moved", "pages_in_place", "bytes_moved", "cache_hits", "cache_misses"):
-                setattr(stats, name, getattr(stats, name) + getattr(counted, name))
-            stats.edges_visited += counted.edges
-            stats.attribute_bytes_moved += counted.attribute_bytes
-            stats.device_bytes_moved[number] += counted.bytes_moved
-            stats.merge_seconds = max(stats.merge_seconds, counted.merge_seconds)  # devices merge side by side
-        if self.cores is not None:
-            counted = self.cores.take_stats()
-            stats.cores_pages += counted.pages
-            stats.edges_visited += counted.edges
-        hits, misses = self.sources.take_hits()
-        stats.cache_hits += hits
-        stats.cache_misses += misses
-        stats.devices = len(self.devices)
+        take_counts(stats, self.devices, self.cores, self.sources)
         self.note_peak()
         stats.peak_memory_bytes = self._peak
 

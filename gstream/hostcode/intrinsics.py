@@ -11,6 +11,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from pagestore.coding.bits import population
+
 __all__ = ["atomic_add", "atomic_or", "bits_of", "compare_and_swap", "population", "trailing_zeros"]
 
 
@@ -73,16 +75,6 @@ def trailing_zeros(typingctx, word):
 
     def generate(context, builder, sig, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(types.uint64), generate
-
-
-@intrinsic
-def population(typingctx, word):
-    """How many bits of a u64 are set."""
-
-    def generate(context, builder, sig, args):
-        return builder.ctpop(args[0])
 
     return types.uint64(types.uint64), generate
 

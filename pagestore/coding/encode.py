@@ -183,13 +183,20 @@ def _write_entry(out, entry, id_words, offset, lists, last_start, carry):
 
 
 @compiled
-def _gap_widths(counts):
-    """Widths w0 <= w1 <= w2 of the gaps' three classes, and the bits that all gaps take: the fewest."""
+def _longest(counts):
+    """The greatest length that is counted, and how many there are of all lengths."""
     most, total = 0, 0
     for length in range(LENGTHS):
         if counts[length]:
             most = length
             total += counts[length]
+    return most, total
+
+
+@compiled
+def _gap_widths(counts):
+    """Widths w0 <= w1 <= w2 of the gaps' three classes, and the bits that all gaps take: the fewest."""
+    most, total = _longest(counts)
     best0, best1, fewest = most, most, total * (1 + most)  # all in one class
     low = 0
     for first in range(most):
@@ -208,11 +215,7 @@ def _gap_widths(counts):
 @compiled
 def _start_widths(counts):
     """Widths of the two classes of first neighbours, and the bits that all of them take."""
-    most, total = 0, 0
-    for length in range(LENGTHS):
-        if counts[length]:
-            most = length
-            total += counts[length]
+    most, total = _longest(counts)
     best, fewest, low = most, total * (4 + most), 0
     for first in range(most):
         low += counts[first]

@@ -1,4 +1,4 @@
-"""Predecessors of BFS: the parent of least natural index, whatever the order of the store, and whoever pushes."""
+"""BFS names the parent of least natural index, in every order of the store, for vertices that push or pull."""
 
 from __future__ import annotations
 

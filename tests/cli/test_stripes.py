@@ -58,7 +58,8 @@ def test_every_command_finds_the_stripes(apart, gstream):
     assert Path("web.ranks.csv").read_bytes() == Path("plain.ranks.csv").read_bytes()
 
 
-def test_a_plan_says_how_many_threads_read(apart, gstream):
+def test_a_plan_says_how_many_threads_read(apart, gstream, monkeypatch):
+    monkeypatch.setattr("gstream.planning.calibration.cache_folder", lambda: apart / "nothing measured")
     planned = ("plan", "pagerank", "store/web.gs", "--stripe", "a,b", "--host-memory", str(CAP))
     assert "from 2 disks ahead of use, by 1 thread each" in said(gstream(*planned, "--read-threads", "1"))
     facts = json.loads(said(gstream(*planned, "--read-threads", "auto", "--json")))

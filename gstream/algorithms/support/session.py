@@ -5,7 +5,6 @@ One `Session` is made for each call of an algorithm; the engine behind it keeps 
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gstream.algorithms.support.array_sweep import Across, ArraySweep, Join
+from gstream.algorithms.support.gpu_room import GpuRoom
 from gstream.algorithms.support.keeping import Keeping
 from gstream.devices.job import DeviceMemoryError
 from gstream.devices.ranks import Ranks
@@ -37,7 +37,7 @@ LIST_BYTES = 5000  # that are copied to a GPU and back while the host's cores fi
 HEADS_SHARE = 4
 
 
-class Session(Keeping):
+class Session(Keeping, GpuRoom):
     """One call of an algorithm on an engine; use it as a context manager."""
 
     def __init__(self, engine: Any, name: str = "", options: dict[str, Any] | None = None) -> None:
@@ -53,8 +53,6 @@ class Session(Keeping):
         self.stands_in = False  # the planned program stands for page kernels, whose caps are checked
         self.later = 0  # bytes in all that the call takes after its programs
         self._lacking = ""  # a note: an option of the caller had no effect
-        self._sent_back = 0  # the most bytes of arrays that GPUs had no room for
-        self._refused: float = math.inf  # bytes of arrays that turned out to be too many
         self._read_before = engine.sources.bytes_read
         self._began = time.perf_counter()
 
@@ -253,33 +251,6 @@ class Session(Keeping):
                 self.note_shortage(arrays)
         self.look(load_kernel(kernel), count, *arrays, long=True)
 
-    def fits(self, arrays: tuple[Any, ...]) -> bool:
-        """`has_room`; where there is none, that is noted."""
-        if self.has_room(arrays):
-            return True
-        self._count_sent_back(arrays)
-        return False
-
-    def has_room(self, arrays: tuple[Any, ...]) -> bool:
-        """Whether the GPUs hold arrays beside some pages."""
-        room, needed = self.engine.device_memory, bytes_of(arrays)
-        return needed < self._refused and (room is None or needed <= room // 2)
-
-    def gpu_room(self, beside: int) -> int | None:
-        """Bytes that `has_room` has for arrays with others of `beside` bytes; None: no limit, or no room at all."""
-        room = self.engine.device_memory if self.on_gpus else None
-        left = math.inf if room is None else min(room // 2, self._refused - 1) - beside
-        return int(left) if 0 < left < math.inf else None
-
-    def note_shortage(self, arrays: tuple[Any, ...]) -> None:
-        """Note arrays for which the GPUs ran out of memory: arrays of as many bytes are not tried again."""
-        self._refused = self._count_sent_back(arrays)
-
-    def _count_sent_back(self, arrays: tuple[Any, ...]) -> int:
-        """Note arrays that stay in host memory; returns their bytes."""
-        self._sent_back = max(self._sent_back, needed := bytes_of(arrays))
-        return needed
-
     def shape_of(self, name: str, kernel: RecordKernel) -> Any:
         """The gstream.cudacode.generate.UnitShape of a kernel over topology `name`."""
         from gstream.cudacode.generate import UnitShape
@@ -401,12 +372,6 @@ class Session(Keeping):
         if self.engine.keeper is not None:
             self.stats.kept = self.engine.keeper.kept
         found = {"supersteps": supersteps, "converged": converged, "stats": self.stats.as_dict()}
-        lacking = self._lacking
-        if self._sent_back:
-            lacking = (
-                f"{self._sent_back} bytes of attributes had no room beside pages in the GPUs' memory, so the host's "
-                "cores did the work"
-            )
-        if said := "; ".join(filter(None, (self.engine.note, lacking, note))):
+        if said := "; ".join(filter(None, (self.engine.note, self.shortage() or self._lacking, note))):
             found["note"] = said
         return found

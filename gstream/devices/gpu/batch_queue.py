@@ -11,6 +11,7 @@ import numpy as np
 
 from gstream.devices.base import Device
 from gstream.devices.batch_ring import Placement, cut_by_reach
+from gstream.devices.gpu.coded import coded_runs
 from gstream.devices.gpu.driver import Gpu
 from gstream.devices.gpu.memory import in_context
 from gstream.devices.gpu.page_pool import Launch, PagePool, is_run
@@ -386,13 +387,6 @@ class BatchQueue:
             self.work.close(ended and over)
             self._held_over = None  # not later, when an error's traceback lets go of this queue
             self.met.free()
-
-
-def coded_runs(numbers: np.ndarray, to: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> list[tuple[int, int]]:
-    """Ranges of indices in which pages, their rows and their coded bytes follow each other."""
-    apart = (np.diff(numbers) != 1) | (np.diff(to) != 1) | (begins[:-1] + sizes[:-1] != begins[1:])
-    breaks = (np.flatnonzero(apart) + 1).tolist()
-    return list(zip([0, *breaks], [*breaks, len(numbers)], strict=True))
 
 
 def runs(to: np.ndarray, source: np.ndarray) -> list[tuple[int, int]]:

@@ -82,3 +82,10 @@ def coded_pages(table: PageTable) -> np.ndarray:
     for name in ("first_vertex", "last_vertex", "records", "edges"):
         rows[name][:-1] = getattr(table, name)
     return rows
+
+
+def coded_runs(numbers: np.ndarray, to: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> list[tuple[int, int]]:
+    """Ranges of indices in which pages, their rows and their coded bytes follow each other."""
+    apart = (np.diff(numbers) != 1) | (np.diff(to) != 1) | (begins[:-1] + sizes[:-1] != begins[1:])
+    breaks = (np.flatnonzero(apart) + 1).tolist()
+    return list(zip([0, *breaks], [*breaks, len(numbers)], strict=True))

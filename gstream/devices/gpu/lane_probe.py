@@ -72,7 +72,7 @@ def group_of(lengths: np.ndarray) -> int:
 class Pages:
     """Drawn pages on a GPU, and the work list over them.
 
-    random: uint32[DRAWN, words], what they hold beside sizes and slots.
+    random: uint32[DRAWN, words], the pages' words but those of sizes and slots.
     """
 
     def __init__(self, gpu: Gpu, held: ExitStack) -> None:

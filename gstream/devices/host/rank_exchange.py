@@ -43,7 +43,7 @@ class RankExchange(HostExchange):
     def reduce(self, slices: Sequence[Range], pulled: PageTable | None, then: Call) -> None:
         began, state = time.perf_counter(), self._state
         combined = state.value if state.code.in_place else state.got
-        with np.errstate(over="ignore", invalid="ignore"):  # sums that diverge are told at the end of the run
+        with np.errstate(over="ignore", invalid="ignore"):  # the end of a run names sums that diverge
             self.ranks.reduce(combined, self._windows(slices), COMBINE[type(state.code.program).combine.name])
         self.ranks.reduce(state.next, _words(slices), np.bitwise_or)
         if pulled is not None:

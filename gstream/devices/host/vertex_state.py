@@ -214,7 +214,7 @@ class VertexState(Vertices):
         vertices = table.first_vertex[numbers[order]]
         inside = (vertices >= np.uint64(part[0])) & (vertices < np.uint64(part[1]))
         at = (vertices[inside] - np.uint64(self.chunk[0])).astype(np.int64)
-        with np.errstate(over="ignore", invalid="ignore"):  # sums that diverge are told at the end of the run
+        with np.errstate(over="ignore", invalid="ignore"):  # the end of a run names sums that diverge
             np.add.at(self.got, at, sums[order][inside])
 
     def reduce(self, part: Range, peers: Sequence[VertexState]) -> None:
