@@ -15,12 +15,12 @@ from gstream.programs.pagerank import PageRank, PersonalizedPageRank
 
 SIDE = 160  # of a grid, as roads are
 WEB, VERTICES = 2000, 2000 + SIDE * SIDE  # more than three blocks of totals
-WAYS = {
+WAYS = {  # read_threads: what was measured of the disk would change how many pages find room
     "host": {},
     "two hosts": {"devices": ["host:2"]},
     "three hosts, one thread": {"devices": ["host:3"], "threads": 1},
-    "from disk": {"host_memory": 1_730_000, "batch_bytes": 8192},
-    "two hosts from disk": {"host_memory": 2_600_000, "batch_bytes": 8192, "devices": ["host:2"]},
+    "from disk": {"host_memory": 1_700_000, "batch_bytes": 8192, "read_threads": 3},
+    "two hosts from disk": {"host_memory": 2_600_000, "batch_bytes": 8192, "read_threads": 3, "devices": ["host:2"]},
 }  # fmt: skip
 STORES = {
     "directed": {"order": "degree"}, "undirected": {"order": "natural", "directed": False},
