@@ -42,6 +42,12 @@ def test_predecessors_are_found_where_the_pages_are(path, kept, monkeypatch):
             assert found.summary["reached"] == other.summary["reached"]
 
 
+def test_distances_alone_are_certified(path):
+    with gstream.open(path, devices="cuda") as graph:
+        for found in (graph.bfs(0, predecessors=False, certify=True), graph.khop(0, radius=2, certify=True)):
+            assert found.summary["certificate"]["holds"]
+
+
 def test_a_gpu_without_room_leaves_them_to_the_host(path, kept):
     with gstream.open(path) as graph:
         other = graph.bfs(0, devices="host")

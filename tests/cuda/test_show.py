@@ -13,6 +13,7 @@ import gstream
 from gstream.algorithms.cuda_units import units_of
 from gstream.algorithms.registry import ALGORITHMS
 from gstream.cli.commands import run_command_line
+from gstream.cudacode.generate import unit_of_rows
 from gstream.devices.gpu import driver as cuda
 
 MINE = """from gstream.language.program import *
@@ -110,7 +111,7 @@ def test_what_runs_compile_is_shown(paths, kind, name, own, monkeypatch):
     monkeypatch.setattr(cuda.Gpu, "load", loaded)
     with gstream.open(paths[kind]) as graph:
         weight = graph.engine().graph.tables["out"].weight_dtype
-        units = {unit.text for _, unit in units_of(ALGORITHMS[name], np.dtype("<u4"), weight)}
+        units = {unit.text for _, unit in units_of(ALGORITHMS[name], np.dtype("<u4"), weight)} | {unit_of_rows().text}
         graph.execute(name, ASKED.get(name, {}) | own, certify=bool(ALGORITHMS[name].proof), devices="cuda")
     assert compiled and compiled <= units
 

@@ -28,6 +28,7 @@ from gstream.hostcode.bitmaps import bitmap, list_bits, set_bit
 from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import helper, kernel
 from gstream.records import record_kernel
+from gstream.records.held import on_host
 from gstream.results.column import Column
 
 
@@ -132,7 +133,8 @@ def _certify_distances(
         predecessor = columns[1].values
         session.reserve(distance, predecessor)
     else:
-        predecessor, _ = find_predecessors(session, distance, sources, weighted)  # which holds both
+        above, _ = find_predecessors(session, distance, sources, weighted)  # which holds both
+        predecessor = on_host(above)
     _check_ends(session, distance, none, predecessor, sources, limit)
     name, pull = session.gathers()
     proven = bitmap(len(distance))

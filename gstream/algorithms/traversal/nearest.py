@@ -110,12 +110,13 @@ def nearest_heads(heads, first, distance, predecessor, bits, counter):
     return edges
 
 
-@item_kernel(drawn="own")
-def draw(item, at, array, drawn):
-    """drawn[k] = array[at[k]]. at: uint64[n]. An item is LANES elements."""
+@item_kernel(near="uint32[] own", names="id[] own")
+def draw(item, distance, natural, at, near, names):
+    """near[k] = distance[at[k]], and names of `natural`. at: uint64[n]. An item is LANES elements."""
     begin, end = item.share(LANES, len(at))
     for index in range(begin, end):
-        drawn[index] = array[at[index]]
+        near[index] = distance[at[index]]
+        names[index] = natural[at[index]]
 
 
 @item_kernel(bits="own")

@@ -52,12 +52,15 @@ class Shares:
 
     def choose(self, resident: Resident) -> None:
         """Let some parents push."""
-        for drawn, array in ((self._near, self._distance), (self._names, self._natural)):
-            if resident.on_gpu:
-                resident.each(nearest.draw, -(-len(self._at) // nearest.LANES), self._at, array, drawn)
-                resident.read(drawn)
-            else:
-                np.take(array, self._at, out=drawn)
+        at, near, names = self.arrays[:3]
+        if resident.on_gpu:
+            items = -(-len(at) // nearest.LANES)
+            resident.each(nearest.draw, items, self._distance, self._natural, at, near, names)
+            resident.read(near)
+            resident.read(names)
+        else:
+            np.take(self._distance, at, out=near)
+            np.take(self._natural, at, out=names)
         tables = self.session.engine.graph.tables
         self._until[:] = choose_bounds(
             tables[self.name], tables["out"], self._ranges, self._near, self._names, len(self._distance)
