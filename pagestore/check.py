@@ -133,12 +133,21 @@ def first_unsound(words, header_words, last_id, records, first, last, edges, lay
         columns = max(np.uint64(1), np.uint64(layout[page]))
         if walk_records(words[page], header_words, vertices, columns, owners, sizes, False) != 0:
             return page
-        if owners[0] != first[page] or owners[count - 1] != last[page] or sizes.sum() != edges[page]:
+        if owners[0] != first[page] or owners[count - 1] != last[page] or _total(sizes) != edges[page]:
             return page
         lists = words[page, header_words : words.shape[1] - 2 * count]  # list sizes are in it: mostly less than IDs
         if beyond(lists, last_id) and not all_within(words[page], last_id, columns, sizes):
             return page
     return len(words)
+
+
+@compiled
+def _total(sizes):
+    """Their sum; that of an array's method would have each process load SciPy with this kernel."""
+    total = np.uint64(0)
+    for k in range(sizes.size):
+        total += sizes[k]
+    return total
 
 
 @compiled
