@@ -6,7 +6,7 @@ host makes the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from gstream.devices.gpu.row_kernels import DESCENDING, FLOATS, NULLABLE, SIGNED
 from gstream.paging.kept_memory import MEMORY
 from gstream.results.best_rows import least
 from gstream.results.column import Column
+from gstream.results.gpu_column import GpuColumn
 from gstream.results.vertex_names import Naming
 
 if TYPE_CHECKING:
@@ -95,6 +96,31 @@ class HeldRows:
             for values, valid in arrays
         ]  # fmt: skip
         return pa.Table.from_arrays(made, schema=schema)
+
+    def columns(self, count: int, dtype: np.dtype, nones: dict[str, Any], names: Sequence[str]) -> list[GpuColumn]:
+        """Columns of those names, each as in `numpy`; without a copy where the values lie as the table has them."""
+        by_name, kept = {column.name: column for column in self._columns}, self._kept
+        found = []
+        with self._sources() as given:
+            for name in names:
+                column = by_name.get(name)
+                none = -1 if column is None or column.vertices else nones[name]
+                if column is not None and self._lies_so(column, none):
+                    lease = column.held.lease  # type: ignore[union-attr]
+                else:
+                    source = self._vertices(given) if column is None else self._source(given, column, none)
+                    lease = kept.make(count, dtype[name]).lease
+                    assert lease is not None
+                    kept.rows.place(count, lease.array, source)
+                found.append(GpuColumn(lease, count, kept.gpu.index))
+        return found
+
+    def _lies_so(self, column: Column, none: Any) -> bool:
+        """Whether a column's memory is that of the table's column. none: what stands for "none" there."""
+        dtype, wanted = column.held.dtype, _dtype(column)  # type: ignore[union-attr]
+        if column.vertices or dtype != wanted or (self._by_vertex and not self._in_order):
+            return False
+        return column.missing is None or _bits(column.missing, dtype) == _bits(none, wanted)
 
     def best(self, count: int, largest: bool) -> tuple[np.ndarray, np.ndarray] | None:
         """(natural indices, store IDs), int64, of the rows whose value in the first column comes first, in order; None

@@ -9,7 +9,7 @@ chunk beside the columns (stores with listed IDs: and of the IDs, when a column 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+    from gstream.results.gpu_column import GpuColumn
     from gstream.results.held_rows import HeldRows
     from gstream.results.whole_rows import WholeRows
     from pagestore.store import Store
@@ -131,6 +132,26 @@ class Result(Rows):
         for first, rows in self.numpy_rows():
             table[first : first + len(rows)] = rows
         return table
+
+    @in_python()
+    def to_gpu(self, *columns: str) -> dict[str, GpuColumn]:
+        """{column: its values in GPU memory}, of those names, or of all: in the order of rows, "none" as in `to_numpy`.
+
+        CuPy, PyTorch, JAX and cuDF take them by `__cuda_array_interface__` or `__dlpack__`, without a copy. Where the
+        store is in natural order and nothing is renamed, they are the answer's own memory: whoever writes to them
+        changes the answer. Raises ColumnError for a column that is not there, UsageError where no GPU holds the answer.
+        """
+        for name in columns:
+            self._check_column(name)
+        found = self._gpu_columns(columns or tuple(self.columns))
+        if found is None:
+            raise UsageError("result.to_gpu: no GPU holds the answer, or has room for its columns. Call to_numpy.")
+        return found
+
+    def _gpu_columns(self, names: Sequence[str]) -> dict[str, GpuColumn] | None:
+        nones = {column.name: self._none(column) for column in self._columns}
+        found = self._on_device(lambda rows: rows.columns(len(self), self.numpy_dtype(), nones, names))
+        return None if found is None else dict(zip(names, found, strict=True))
 
     @in_python()
     def top(self, count: int = 20) -> list[dict[str, Any]]:

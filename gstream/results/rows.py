@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import scipy.sparse
 
     from gstream.results.column import Column
+    from gstream.results.gpu_column import GpuColumn
     from pagestore.store import Store
 
 SHOWN_ROWS = 10  # of a result in a notebook
@@ -59,6 +60,10 @@ class Rows(ABC):
     @abstractmethod
     def numpy_dtype(self) -> np.dtype:
         """Of structured rows."""
+
+    @abstractmethod
+    def _gpu_columns(self, names: Sequence[str]) -> dict[str, GpuColumn] | None:
+        """Columns in GPU memory; None where no GPU holds the answer, or has room for them."""
 
     @abstractmethod
     def top(self, count: int = 20) -> list[dict[str, Any]]:
@@ -151,10 +156,14 @@ class Rows(ABC):
 
     @in_python()
     def to_cupy(self) -> dict[str, cupy.ndarray]:
-        """{column: cupy.ndarray}, copied to the current GPU, of the columns of numbers; "none" is as in `to_numpy`."""
+        """{column: cupy.ndarray} of the columns of numbers; "none" is as in `to_numpy`.
+
+        Where a GPU holds the answer, they are those of `to_gpu`; otherwise they are copied to the current GPU.
+        """
         library = _library("cupy")
         numbers = [name for name in self.columns if self.numpy_dtype()[name].kind in "iuf"]
-        return {name: library.asarray(self[name]) for name in numbers}
+        there = self._gpu_columns(numbers)
+        return {name: library.asarray(self[name] if there is None else there[name]) for name in numbers}
 
     @in_python()
     def to_scipy(self) -> scipy.sparse.coo_array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import pickle
 import subprocess
@@ -17,8 +18,10 @@ import gstream
 from gstream.devices.gpu import row_kernels
 from gstream.devices.gpu.driver import Gpu
 from gstream.devices.gpu.kept_values import GpuValues, KeptValues
+from gstream.results import dlpack, gpu_column
 from gstream.results.best_rows import least, sort_keys
 from gstream.results.held_rows import _order_of
+from pagestore.errors import UsageError
 from pagestore.memory import convert_arrays
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
@@ -88,6 +91,87 @@ def test_tables_are_those_of_the_host(path, kept, name):
             assert found[one.name].tobytes() == table[one.name].tobytes()
         assert found.summary.get("reached") == expected.summary.get("reached")
         assert found.summary.get("components") == expected.summary.get("components")
+
+
+class Here:
+    """A column as one of the host's memory, which is where the stand-in has it."""
+
+    def __init__(self, column):
+        self.column = column
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **asked):
+        return self.column.__dlpack__()
+
+
+def values_at(column):
+    """What the CUDA array interface points to."""
+    said = column.__cuda_array_interface__
+    assert (said["version"], said["strides"], said["stream"]) == (3, None, None)
+    address, _ = said["data"]
+    memory = (ctypes.c_uint8 * column.nbytes).from_address(address)
+    return np.frombuffer(memory, said["typestr"]).reshape(said["shape"])
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_columns_are_given_where_they_lie(path, kept, name, monkeypatch):
+    monkeypatch.setattr(gpu_column, "CUDA", 1)  # the host's memory, in the capsule
+    with gstream.open(path, devices="cuda") as graph:
+        found = CALLS[name](graph)
+        columns, table = found.to_gpu(), found.to_numpy()
+        assert list(columns) == found.columns and here(found)
+        for key, column in columns.items():
+            assert np.array_equal(values_at(column), table[key]) and column.dtype == table[key].dtype
+            taken = np.from_dlpack(Here(column))
+            assert taken.ctypes.data == column.__cuda_array_interface__["data"][0]
+            assert np.array_equal(taken, table[key])
+        own = {one.memory.address for one in held(found)}
+        address = next(iter(found.to_gpu(found.columns[1]).values())).__cuda_array_interface__["data"][0]
+        if name == "pagerank" and "natural" in path.name:
+            assert address in own, "the column was copied"
+        assert ("natural" in path.name) or address not in own
+
+
+def test_a_column_outlives_its_graph(path, kept, monkeypatch):
+    monkeypatch.setattr(gpu_column, "CUDA", 1)
+    with gstream.open(path, devices="cuda") as graph:
+        found = graph.pagerank(iterations=3)
+        column, expected = found.to_gpu("pagerank")["pagerank"], found["pagerank"]
+        taken = np.from_dlpack(Here(column))
+        graph.pagerank(iterations=2)
+        graph.release()
+        assert column.__dlpack__() is not None  # and nobody takes it
+        del column, found
+    assert np.array_equal(taken, expected) and len(dlpack._GIVEN) == 1
+    del taken
+    gc.collect()
+    assert not dlpack._GIVEN and not standin.LIVE, "memory was not given back"
+
+
+def test_what_is_not_given(path, kept):
+    with gstream.open(path, devices="cuda") as graph:
+        found = graph.wcc()
+        with pytest.raises(UsageError, match="no such column; there are vertex, component"):
+            found.to_gpu("rank")
+        (column,) = found.to_gpu("component").values()
+        assert column.__dlpack_device__() == (2, 0) and repr(column) == f"<GpuColumn of {len(found)} int64 on cuda:0>"
+        for asked in ({"copy": True}, {"dl_device": (1, 0)}):
+            with pytest.raises(BufferError, match="without a copy"):
+                column.__dlpack__(**asked)
+        with pytest.raises(UsageError, match="no GPU holds the answer"):
+            graph.wcc(devices="host").to_gpu()
+
+
+def test_cupy_takes_them_from_the_gpu(path, kept, monkeypatch):
+    class Cupy:
+        asarray = staticmethod(lambda column: column)
+
+    with gstream.open(path, devices="cuda") as graph:
+        found = graph.bfs(3)
+        monkeypatch.setattr("importlib.import_module", lambda name: Cupy)
+        assert all(isinstance(column, gpu_column.GpuColumn) for column in found.to_cupy().values())
 
 
 def test_results_stay_readable_when_the_graph_is_closed(path, kept):

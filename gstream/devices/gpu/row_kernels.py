@@ -74,6 +74,20 @@ class RowKernels:
         blocks = max(1, min(-(-threads // 256), BLOCKS_A_PROCESSOR * self.gpu.processors))
         self._kernels[name](stream, blocks, *arguments)
 
+    def place(self, count: int, out: Array, source: Source) -> None:
+        """A column's rows [0, count) to an array of the GPU's, of 4 or 8 bytes each. Whole on return."""
+        self._take_rows(self.stream, source, 0, out.address, out.dtype.itemsize // WORD, 0, 0, count)
+        self.gpu.peer_wait.wait_for(self.stream)
+
+    def _take_rows(
+        self, stream: Any, source: Source, valid: int, out: int, row_words: int, column: int, first: int, rows: int
+    ) -> None:
+        self._launch(
+            "take_rows_kernel", rows, stream, source.values, source.value_bytes, source.order, source.renamed,
+            source.names, source.id_bytes, source.base, source.missing, source.none, source.flags, out, row_words,
+            column, valid, first, rows,
+        )  # fmt: skip
+
     def fill(self, count: int, outputs: Sequence[tuple[np.ndarray, int]], parts: Sequence[Part]) -> None:
         """Rows [0, count) of a table. outputs: (bytes of a host array, bits of a row in it); 1 bit a row: validity.
 
@@ -89,13 +103,9 @@ class RowKernels:
             stream, here = (self.stream, self._other)[number % 2], min(rows, count - first)
             room = self.scratch(f"piece {number % 2}", size).address
             for part in parts:
-                source = part.source
                 valid = 0 if part.valid is None else room + offsets[part.valid]
-                self._launch(
-                    "take_rows_kernel", here, stream, source.values, source.value_bytes, source.order, source.renamed,
-                    source.names, source.id_bytes, source.base, source.missing, source.none, source.flags,
-                    room + offsets[part.out], outputs[part.out][1] // (8 * WORD), part.column, valid, first, here,
-                )  # fmt: skip
+                words = outputs[part.out][1] // (8 * WORD)
+                self._take_rows(stream, part.source, valid, room + offsets[part.out], words, part.column, first, here)
             for (array, bits), offset in zip(outputs, offsets, strict=True):
                 begin, end = first * bits // 8, -(-(first + here) * bits // 8)
                 self.gpu.queue_read(room + offset, array[begin:end], stream)
