@@ -31,7 +31,7 @@ from pagestore.convert.finish import Job, write_store
 from pagestore.convert.identity import check_range, found_identity, given_identity, restore_scan, save_scan
 from pagestore.convert.options import ConvertOptions, ProgressHook, Report
 from pagestore.convert.order import count_far_ends, degree_order, extremes
-from pagestore.convert.scan import Tally, sample_counts, scan
+from pagestore.convert.scan import Tally, list_counts, sample_counts, scan
 from pagestore.convert.shuffle import Shuffle, Shuffler, plan_buckets
 from pagestore.convert.sortededges import Expansion, SortedEdges
 from pagestore.convert.storage import Vector, allow_many_files
@@ -44,6 +44,7 @@ from pagestore.sizes import show_things
 
 FIRST = "first"  # name of the shuffle that reads the source; then come "ordered" and "turned"
 MOST_4_BYTE_VERTICES = (1 << 32) - 1
+DRAWN_EDGES = 1 << 16  # of sorted edges, looked at in one place to balance the buckets
 SAMPLE_EDGES = 1 << 14  # a generator's edges looked at in one place, to balance the buckets
 SPILL_SHARE = 4  # a spill log may take this part of the budget before it goes to a file
 
@@ -306,13 +307,18 @@ class Conversion(Job):
         return result
 
     def _reshuffle(self, name: str, edges: Expansion, direction: int) -> SortedEdges:
-        counts = sample_counts(edges, self.identity.vertices, self.threads)
+        vertices = self.identity.vertices
+        if direction == OUT:
+            counts = list_counts(edges, vertices)
+        else:
+            drawn = Expansion(edges.edges, edges.place, DRAWN_EDGES, self.budget.vertex_window_bytes)
+            counts = sample_counts(drawn, vertices, self.threads)
         return self._shuffle(name, edges, counts, edges.edges.edges * edges.stages, direction)
 
-    def _far_degrees(self, edges: SortedEdges, name: str) -> Vector:
+    def _far_degrees(self, edges: SortedEdges, name: str, any_alone: bool = False) -> Vector:
         path = None if self.budget.results_in_memory else self.work.file(f"{name}.far")
         result = count_far_ends(
-            edges, self.threads, self.budget.chunk_edges, self.budget.vertex_window_bytes, path, self.hook
+            edges, self.threads, self.budget.chunk_edges, self.budget.vertex_window_bytes, path, self.hook, any_alone
         )
         self.open.append(result)
         return result
@@ -320,10 +326,10 @@ class Conversion(Job):
     def _reorder(self, first: SortedEdges) -> tuple[SortedEdges, Vector]:
         """Sort again with vertices renumbered by degree; returns the edges and each dense vertex's store ID."""
         options = self.options
-        far = self._far_degrees(first, "order") if self.directed else None
         near_is = "in" if self.direction == IN else "out"
-        wanted = "out" if self.report.order == "degree" else self.report.order
-        by, other = (first.degrees, far) if not self.directed or wanted == near_is else (far, first.degrees)
+        by_near = not self.directed or near_is == ("out" if self.report.order == "degree" else self.report.order)
+        far = self._far_degrees(first, "order", any_alone=by_near) if self.directed else None
+        by, other = (first.degrees, far) if by_near else (far, first.degrees)
         assert by is not None
         path = None if self.budget.results_in_memory else self.work.file("place")
         span = extremes(by)

@@ -257,3 +257,16 @@ def sample_counts(source: Any, limit: int, threads: int) -> Tally:
         scale = source.chunk_count / len(chosen)
         tally.counts = np.ceil(tally.counts * scale).astype(np.uint64)
     return tally
+
+
+def list_counts(edges: Any, limit: int) -> Tally:
+    """The tally of an Expansion's near ends alone: each is there as often as its list is long.
+
+    `limit`: one past the greatest ID.
+    """
+    tally = Tally(shift=shift_for(limit))
+    for first, degrees in edges.edges.degrees.windows():
+        last = first + len(degrees)
+        near = np.arange(first, last) if edges.place is None else edges.place.read(first, last)
+        tally.counts[0] += np.bincount(near >> tally.shift, degrees, BINS).astype(np.uint64)
+    return tally
