@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from pagestore.errors import UsageError
+from pagestore.groups import control_groups, numbers
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -19,8 +21,19 @@ MAX_THREADS = 256  # or as many as there are cores: more only wait for each othe
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on, at least 1."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores that this process may run on, at least 1, and no more than its control groups give it the time of."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, cores_of_quotas() or cores)
+
+
+@cache
+def cores_of_quotas() -> int | None:
+    """Cores' worth of time that control groups give (`docker run --cpus`), rounded up; None where none limits it.
+
+    More threads than that use the quota up early in each period, and all of them stand still for the rest of it.
+    """
+    found = [numbers(folder / "cpu.max") for folder in control_groups()]  # us: quota, or max, and period
+    return min((max(1, -(-limit[0] // limit[1])) for limit in found if len(limit) == 2), default=None)
 
 
 def checked_threads(threads: int | None, option: str = "--threads") -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from pagestore.groups import control_groups, numbers
+
 SPARE = 0.85  # of the memory that is free: what a run or a conversion may take where no cap is given
-GROUPS = Path("/sys/fs/cgroup")
-MEMINFO, OWN_GROUP = Path("/proc/meminfo"), Path("/proc/self/cgroup")
+MEMINFO = Path("/proc/meminfo")
 
 
 def memory() -> tuple[int, int]:
@@ -17,11 +18,10 @@ def memory() -> tuple[int, int]:
         name, _, rest = line.partition(":")
         fields[name] = int(rest.split()[0]) << 10
     total, available = fields["MemTotal"], fields["MemAvailable"]
-    for folder in _groups():
-        limit = _number(folder / "memory.max")
-        if limit is not None:
-            total = min(total, limit)
-            available = min(available, max(0, limit - (_number(folder / "memory.current") or 0)))
+    for folder in control_groups():
+        if limit := numbers(folder / "memory.max"):
+            left = limit[0] - sum(numbers(folder / "memory.current"))
+            total, available = min(total, limit[0]), min(available, max(0, left))
     return total, available
 
 
@@ -34,23 +34,3 @@ def spare_memory() -> int:
 def total_memory() -> int:
     """The total of `memory`, asked for once: every run's options are checked against it, and it takes 0.4 ms."""
     return memory()[0]
-
-
-def _groups() -> list[Path]:
-    """Folders of the control groups (version 2) that hold this process, innermost first."""
-    try:
-        lines = OWN_GROUP.read_text().splitlines()
-    except OSError:
-        return [GROUPS]
-    inner = next((line[3:] for line in lines if line.startswith("0::")), "/")
-    path = GROUPS / inner.lstrip("/")
-    return [path, *(parent for parent in path.parents if parent.is_relative_to(GROUPS))]
-
-
-def _number(path: Path) -> int | None:
-    """The number in a file; None where there is none ("max"), or no such file."""
-    try:
-        text = path.read_text().strip()
-    except OSError:
-        return None
-    return int(text) if text.isdigit() else None

@@ -16,6 +16,7 @@ from gstream.options.run_options import RunOptions
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from gstream.programs.sssp import SSSP
+from pagestore import groups
 from pagestore.errors import ResourceError, UsageError
 
 V, E = 150_000, 300_000  # three blocks of totals: sums by chunks and slices
@@ -126,8 +127,8 @@ def test_the_memory_of_a_control_group_binds(tmp_path, monkeypatch):
     (tmp_path / "own").write_text("0::/job/step\n")
     (tmp_path / "groups/job/step").mkdir(parents=True)
     monkeypatch.setattr(machine, "MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(machine, "OWN_GROUP", tmp_path / "own")
-    monkeypatch.setattr(machine, "GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(groups, "OWN_GROUP", tmp_path / "own")
+    monkeypatch.setattr(groups, "GROUPS", tmp_path / "groups")
     assert machine.memory() == (1000 << 10, 900 << 10)
     (tmp_path / "groups/job/step/memory.max").write_text("max\n")
     (tmp_path / "groups/job/memory.max").write_text("512000\n")

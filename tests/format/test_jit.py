@@ -99,22 +99,25 @@ print(add(np.arange(5, dtype=sys.argv[2])), sum(add.stats.cache_hits.values()))
 """
 
 
-def test_processes_side_by_side(tmp_path):
+def kept_in(folder: Path) -> dict[str, str]:
+    """The environment of a process that keeps machine code there, whatever NUMBA_CACHE_DIR says here."""
+    return {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+
+
+def test_processes_side_by_side(own_folder):
     """Each compiles for its own types, and a second one of the same types finds its machine code."""
-    (tmp_path / "kept.py").write_text(
+    (own_folder / "kept.py").write_text(
         "from pagestore.jit import compiled\n\n\n@compiled\ndef add(x):\n    return (x[1:] / 2).sum()\n"
     )
     types = ["u4", "f4", "i8", "f8"]
+    known = {"stdout": subprocess.PIPE, "text": True, "cwd": ROOT, "env": kept_in(own_folder / "code")}
     for turn in range(2):
-        going = [
-            subprocess.Popen([sys.executable, "-c", CALLS, tmp_path, name], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-            for name in types
-        ]
+        going = [subprocess.Popen([sys.executable, "-c", CALLS, own_folder, name], **known) for name in types]
         said = [process.communicate()[0].split() for process in going]
         assert [words[0] for words in said] == ["5.0"] * len(types)
         if turn:
             assert any(words[1] == "1" for words in said)
-    assert len(list((tmp_path / "__pycache__").glob("*.nbc"))) == len(types)
+    assert len(list((own_folder / "code").rglob("*.nbc"))) == len(types)
 
 
 FILES = {
@@ -153,7 +156,7 @@ class Modules:
         code += f"print(add({x}), add.py_func({x}), sum(add.stats.cache_hits.values()))"
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         # Python's own kept bytecode is fresh while a file's size and second of its change are the same.
-        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        env = {**kept_in(self.folder / "code"), "PYTHONDONTWRITEBYTECODE": "1"}
         process = subprocess.Popen([sys.executable, "-c", code, self.folder], text=True, cwd=ROOT, env=env, **pipes)
         assert process.stdout is not None and process.stdout.readline() == "\n"
         return process
@@ -165,9 +168,9 @@ class Modules:
 
 
 @pytest.mark.long
-def test_what_is_kept_is_made_anew_where_anything_in_it_has_changed(tmp_path):
+def test_what_is_kept_is_made_anew_where_anything_in_it_has_changed(own_folder):
     """Functions of other files, those that they call, and constants: Numba looks at the function's own file alone."""
-    modules = Modules(tmp_path)
+    modules = Modules(own_folder)
     assert modules.told() == [82, 82, 0]
     for change in CHANGES:
         found, expected, hits = modules.told()
@@ -175,16 +178,16 @@ def test_what_is_kept_is_made_anew_where_anything_in_it_has_changed(tmp_path):
         modules.change(*change)
         found, expected, hits = modules.told()
         assert hits == 0 and found == expected, change
-        names = [path.name.partition("-")[0] for path in tmp_path.glob("__pycache__/*.nbc")]
+        names = [path.name.partition("-")[0] for path in (own_folder / "code").rglob("*.nbc")]
         assert len(set(names)) == len(names) > 1, "what is outdated goes"
 
 
 @pytest.mark.parametrize(
     "change", [("kept", "+ TABLE[1]", "+ 5"), ("deep", "x + SHIFT", "x - 7")], ids=["own", "other"]
 )
-def test_files_that_change_while_a_process_runs(change, tmp_path):
+def test_files_that_change_while_a_process_runs(change, own_folder):
     """What it compiles is what it has imported, and kept as such."""
-    modules = Modules(tmp_path)
+    modules = Modules(own_folder)
     process = modules.start(30)
     modules.change(*change)
     assert modules.told(process=process) == [82, 82, 0]
