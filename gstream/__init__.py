@@ -12,6 +12,7 @@
     from_pandas(frame), from_polars, from_arrow     tables and streams, columns by name
     from_networkx(graph), from_igraph, from_scipy   graphs and matrices of other libraries
     generate(kind, scale=20)           a graph from a seed
+    split(store, folder, parts=4)      a store in parts, one for each rank of runs on several machines
     plan("pagerank", vertices=10**9, edges=10**10, machine="h100x8")     what a run would take, without graph and GPU
 
     Graph      graph.ALGORITHM(...) runs one; degree, neighbors, has_edge, edges, plan, verify, export, info
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         generate,
     )
     from gstream.interop.plans import plan
+    from gstream.interop.splitting import split
     from gstream.language.program import (
         INF,
         MAX,
@@ -89,6 +91,7 @@ _WHERE = {
     **dict.fromkeys(("is_set", "set_bit"), "gstream.hostcode.bitmaps"),
     "helper": "gstream.hostcode.jit",
     "plan": "gstream.interop.plans",
+    "split": "gstream.interop.splitting",
     "algorithm": "gstream.records.users",
     "record_kernel": "gstream.records.users",
     "Graph": "gstream.graph",
@@ -104,7 +107,7 @@ __all__ = [
     "Vertices", "__version__", "algorithm", "atomic_add", "atomic_or", "compare_and_swap", "convert", "f32", "f64",
     "from_arrow", "from_edges", "from_igraph", "from_networkx", "from_pandas", "from_polars", "from_scipy", "generate",
     "helper", "i32", "i64", "is_set", "lower", "open", "plan", "population", "raise_to", "record_kernel", "set_bit",
-    "total", "trailing_zeros", "u32", "u64",
+    "split",    "total", "trailing_zeros", "u32", "u64",
 ]  # fmt: skip
 
 

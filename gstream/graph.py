@@ -14,6 +14,7 @@ import numpy as np
 
 from gstream.algorithms.execute import execute
 from gstream.algorithms.registry import find_algorithm
+from gstream.engine.rank_parts import open_for
 from gstream.engine.turns import GRAPHS, Turn, in_turn
 from gstream.language.loading import is_program_path, load_program
 from gstream.language.program import Program
@@ -26,7 +27,7 @@ from gstream.reading.views import Views
 from gstream.results.column import Column
 from gstream.results.pieces import rest
 from gstream.results.result import Result, count_not_finite
-from pagestore import Store, open_store
+from pagestore import Store
 from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError
 from pagestore.hdf5 import StoreFile
@@ -71,7 +72,7 @@ class Graph(Methods, Views):
         self._defaults = options
         self._options(options)
         folders = [stripe] if isinstance(stripe, str | os.PathLike) else stripe
-        self._store = path if isinstance(path, Store) else open_store(path, folders)
+        self._store = path if isinstance(path, Store) else open_for(path, folders, options.get("ranks"))
         self.conversion: dict[str, Any] = {}
         self._turn = Turn(self._store.path)
         self._taken = _Taken(self._store)

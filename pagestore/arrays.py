@@ -18,7 +18,7 @@ from pagestore.hdf5 import Extent, StoreFile
 from pagestore.io import read_into
 from pagestore.layout import DIRECTORY, HEAD_NEIGHBOURS, PageLayout
 from pagestore.meta import META_BYTES, REBUILD, Meta, scrub_first
-from pagestore.stripes import page_datasets
+from pagestore.stripes import page_datasets, spread_of
 
 BLOCK_BYTES = 1 << 20
 CACHED_BLOCKS = 8  # checked blocks that an array keeps: a binary search returns to the first few
@@ -42,7 +42,8 @@ def datasets_of(meta: Meta, pages: dict[str, int], head_rows: dict[str, int], na
     """All datasets of a store's main file: name -> (dtype, shape). `pages`, `head_rows`: how many each topology has."""
     layout = PageLayout(meta.page_bytes, meta.id_bytes)
     sets: dict[str, tuple] = {}
-    paged = {} if meta.stripes else page_datasets(meta, pages)
+    here = {name: spread_of(meta).here(count) for name, count in pages.items()}
+    paged = {} if meta.stripes else page_datasets(meta, here)
     for topology in meta.topologies:
         base = f"topology/{topology}"
         sets[f"{base}/directory"] = (DIRECTORY, (pages[topology],))
@@ -52,6 +53,8 @@ def datasets_of(meta: Meta, pages: dict[str, int], head_rows: dict[str, int], na
                 sets[f"{base}/stored_weights"] = (np.dtype("<u4"), (pages[topology],))
         if meta.heads:
             sets[f"{base}/heads"] = (layout.id_dtype, (head_rows[topology], HEAD_NEIGHBOURS))
+        if meta.parts:
+            sets[f"{base}/reads"] = (np.dtype("<u8"), (-(-meta.vertices // 64),))
     sets["vertices/out_degree"] = (degree_dtype(meta.max_out_degree), (meta.vertices,))
     if meta.directed:
         sets["vertices/in_degree"] = (degree_dtype(meta.max_in_degree), (meta.vertices,))
@@ -104,6 +107,11 @@ class CheckedArray:
         else:
             data = self._blocks(low, high)[begin - low * BLOCK_BYTES : end - low * BLOCK_BYTES]
         return data.view(self.dtype).reshape(last - first, *self._row_shape)
+
+    def block_rows(self) -> tuple[int, int]:
+        """(rows, blocks): the fewest rows that take whole blocks, and how many."""
+        shared = math.gcd(BLOCK_BYTES, max(1, self._row_bytes))
+        return BLOCK_BYTES // shared, max(1, self._row_bytes // shared)
 
     def _block(self, number: int) -> np.ndarray:
         block = self._cache.get(number)

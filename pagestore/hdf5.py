@@ -58,6 +58,11 @@ class StoreFile:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_file": None}
 
+    @property
+    def seal(self) -> bytes:
+        """How its description begins, with the CRC."""
+        return self._seal
+
     def seal_at(self, offset: int, seal: bytes) -> None:
         """Tell the file by what is at a byte: how its description begins, with the CRC."""
         self._seal_offset, self._seal = offset, seal

@@ -24,8 +24,10 @@ VERSIONS = VERSION, COLUMN_VERSION, NEEDS_VERSION = 1, 2, 3  # plain, with colum
 NEEDS: dict[str, tuple[str, ...]] = {  # features, and the fields of each
     "striped": ("stripes", "stripe_pages"),
     "compressed": ("stored_bytes", "stored_weights"),
+    "part": ("part", "parts", "part_stretch"),
 }
 MOST_STRIPES = 64
+MOST_PARTS = 4096
 STRIPE_SUFFIX = ".stripe"
 META_BYTES = 1 << 16
 _PREFIX = b'{"crc32":"'
@@ -50,7 +52,8 @@ class Meta:
     1 when there are none; `padding_words`: words that padding takes in them, by topology. `stripes`: names of the files
     that hold the pages, none when the store is one file; `stripe_pages`: pages of a stretch (pagestore/spread.py).
     `stored_bytes`, `stored_weights`: bytes of all coded pages, and of their weights, by topology; none when pages are
-    not coded (pagestore/coding/form.py).
+    not coded (pagestore/coding/form.py). `part` of `parts`: which pages the store holds, by stretches of `part_stretch`
+    pages (pagestore/manifest.py); 0 of 0: all.
     """
 
     vertices: int
@@ -82,6 +85,9 @@ class Meta:
     stripe_pages: int = 0
     stored_bytes: dict[str, int] = field(default_factory=dict)
     stored_weights: dict[str, int] = field(default_factory=dict)
+    part: int = 0
+    parts: int = 0
+    part_stretch: int = 0
 
     @property
     def compressed(self) -> bool:
@@ -91,7 +97,7 @@ class Meta:
     @property
     def needs(self) -> list[str]:
         """Features that a reader of the store must know."""
-        return ["striped"] * bool(self.stripes) + ["compressed"] * self.compressed
+        return ["striped"] * bool(self.stripes) + ["compressed"] * self.compressed + ["part"] * bool(self.parts)
 
     @property
     def version(self) -> int:
@@ -132,8 +138,10 @@ class Meta:
                 for name, found in counted.items()},
             **{f"{name} is of {sorted(found)}, not of the page sets": set(found) != expected[name]
                 for name, found in counted.items()},
-            "its pages are coded, and in columns or stripes":
-                self.compressed and (self.columns != 1 or bool(self.stripes)),
+            "its pages are coded, and in columns, stripes or parts":
+                self.compressed and (self.columns != 1 or bool(self.stripes) or self.parts > 0),
+            f"it is part {self.part} of {self.parts}, by {self.part_stretch} pages": self.parts > 0
+                and (not self.part < self.parts <= MOST_PARTS or self.part_stretch < 1 or bool(self.stripes)),
             "min_weight or max_weight is no number":
                 any(type(weight) not in (int, float, type(None)) for weight in (self.min_weight, self.max_weight)),
             "id_base, provenance or uuid has the wrong type": type(self.id_base) is not int
@@ -181,7 +189,7 @@ def scrub_first(path: str) -> str:
 
 _COUNTS = (
     "vertices", "edges", "max_out_degree", "max_in_degree", "self_loops", "duplicates", "dropped_self_loops",
-    "dropped_duplicates", "dropped_lines", "page_bytes", "id_bytes", "stripe_pages",
+    "dropped_duplicates", "dropped_lines", "page_bytes", "id_bytes", "stripe_pages", "part", "parts", "part_stretch",
 )  # fmt: skip
 _ALLOWED: dict[str, tuple] = {
     "order": ORDERS, "id_kind": ID_KINDS, "id_bytes": (4, 8), "weight_dtype": (None, *WEIGHT_DTYPES),

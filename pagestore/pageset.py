@@ -50,8 +50,8 @@ class PageSet:
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of all pages and weights in the store's files."""
-        return self.stored_between(0, self.pages)
+        """Bytes of all pages and weights in the store's files, of a part those that it has."""
+        return self.stored_between(0, self.spread.here(self.pages))
 
     def stored_between(self, first: int, end: int) -> int:
         """The same of pages [first, end)."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from pagestore.coding.reading import begins_of, check_crcs, check_sound, decode_all
 from pagestore.crc import page_crcs
-from pagestore.errors import StoreError
+from pagestore.errors import StoreError, UsageError
 from pagestore.io import DIRECT_ALIGN, aligned_empty, cut, fill, not_read
 from pagestore.pageset import PageSet
 from pagestore.spread import Run
@@ -107,6 +107,12 @@ class PageReader:
     def _expect(self, first: int, count: int) -> None:
         if first < 0 or count < 0 or first + count > self.topology.pages:
             raise IndexError(f"pages {first} to {first + count} of {self.topology.pages}")
+        if (other := self.spread.foreign(first, count)) is not None:
+            there = self.spread.file_of(other // self.spread.stretch)
+            raise UsageError(
+                f"{self.topology.path}: is part {self.spread.only} of {self.spread.files}; page {other} of topology "
+                f"{self.topology.name} is in part {there}. Run it on the store that was split."
+            )
 
     def close(self) -> None:
         fds, self._fds = self._fds, []

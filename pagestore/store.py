@@ -17,8 +17,9 @@ from pagestore.hdf5 import Extent, StoreFile
 from pagestore.ids import UserIds, Where, nowhere
 from pagestore.io import read_into
 from pagestore.layout import PageLayout
+from pagestore.manifest import refuse_folder
 from pagestore.meta import META_BYTES, REBUILD, SEAL_BYTES, Meta, decode_meta
-from pagestore.stripes import HEADER, Stripe, open_stripes
+from pagestore.stripes import HEADER, Stripe, open_stripes, spread_of
 from pagestore.topology import Topology, open_topology
 
 ID_ARRAYS = {"vertices/ids", "vertices/names/offsets", "vertices/names/bytes", "vertices/store_of"}
@@ -28,9 +29,11 @@ ATTEMPTS = 3  # of opening a store that is replaced at the same time
 def open_store(path: str | os.PathLike, stripes: Sequence[str | os.PathLike] = ()) -> Store:
     """Open the store at `path` for reading. stripes: folders with files of a striped store, beside those below its own.
 
-    Raises StoreError when it is none, cut, damaged or of another version, or when a stripe is missing or another's.
+    Raises StoreError when it is none, cut, damaged or of another version, or when a stripe is missing or another's,
+    UsageError for a folder of parts, which ranks open (pagestore/parts.py).
     """
     name = os.fspath(path)
+    refuse_folder(name)
     for _ in range(ATTEMPTS):
         before = _inode(name)
         try:
@@ -79,7 +82,7 @@ class Store:
             self._ids = UserIds(path, self.meta, self._arrays)
             files = self.stripes or [Stripe(self.file, self._extents, self.file_bytes)]
             self._topologies = {
-                name: open_topology(path, name, self.meta, self._arrays, files, self._ids.names)
+                name: open_topology(path, name, self.meta, self._arrays, files, self._ids.names, spread_of(self.meta))
                 for name in self.meta.topologies
             }
         except BaseException:

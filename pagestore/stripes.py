@@ -47,6 +47,8 @@ class Stripe:
 
 def spread_of(meta: Meta) -> Spread:
     """Which file of a store holds which pages."""
+    if meta.parts:
+        return Spread(meta.parts, meta.part_stretch, mixed=False, only=meta.part)
     return Spread(len(meta.stripes), meta.stripe_pages) if meta.stripes else Spread()
 
 

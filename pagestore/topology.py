@@ -15,7 +15,8 @@ from pagestore.layout import GROUP_SIZES, LARGE, ROW, SLOT_WORDS, SMALL, PageLay
 from pagestore.meta import REBUILD, Meta
 from pagestore.pageset import PageSet
 from pagestore.reader import PageReader
-from pagestore.stripes import Stripe, spread_of
+from pagestore.spread import Spread
+from pagestore.stripes import Stripe
 
 CHECKED = ("layout", "group", "records", "first_vertex", "last_vertex", "edges", "edges_before", "position")
 CODED_ALIGN = 4 * ROUND_WORDS
@@ -67,9 +68,10 @@ class Topology(PageSet):
 
 def open_topology(
     path: str, name: str, meta: Meta, arrays: dict[str, CheckedArray], files: Sequence[Stripe],
-    user_ids: Callable[[list[int], bool], list[str]],
+    user_ids: Callable[[list[int], bool], list[str]], spread: Spread,
 ) -> Topology:  # fmt: skip
-    """Read and check the directory of topology `name`. files: those that hold its pages; user_ids: UserIds.names.
+    """Read and check the directory of topology `name`. files: those that hold its pages, as `spread` says; user_ids:
+    UserIds.names.
 
     Raises StoreError.
     """
@@ -86,7 +88,7 @@ def open_topology(
     return Topology(
         path=path, name=name, layout=layout, directory=directory,
         small_pages=int(np.count_nonzero(directory["kind"] == SMALL)), vertices=meta.vertices,
-        files=tuple(file.file for file in files), spread=spread_of(meta), pages_offsets=offsets,
+        files=tuple(file.file for file in files), spread=spread, pages_offsets=offsets,
         weight_dtype=dtype, weight_page_bytes=0 if dtype is None else layout.weight_page_bytes(dtype.itemsize),
         weights_offsets=weights_offsets, places=_places(arrays, meta, name, layout, dtype, path),
         _heads=arrays.get(f"{base}/heads"),

@@ -22,7 +22,8 @@ from pagestore.cores import checked_threads, in_order
 from pagestore.decode import BATCH_BYTES
 from pagestore.errors import StoreError
 from pagestore.meta import scrub_first
-from pagestore.store import Store, open_store
+from pagestore.parts import JoinedStore, open_whole
+from pagestore.store import Store
 from pagestore.topology import Topology
 from pagestore.verify_pages import check_run
 
@@ -75,7 +76,7 @@ def verify(
     path: str | Store, threads: int | None = None, progress: Progress | None = None,
     stripes: Sequence[str | os.PathLike] = (),
 ) -> VerifyReport:  # fmt: skip
-    """Scrub the store at `path`, or an open one, with `threads` threads (all cores by default).
+    """Scrub the store at `path`, a folder of parts, one part, or an open store. threads: default: all cores.
 
     stripes: folders, as of open_store. Memory: about 40 MiB a thread, more when a page is larger than 16 MiB.
 
@@ -84,23 +85,27 @@ def verify(
     name = path.path if isinstance(path, Store) else os.fspath(path)
     report, threads = VerifyReport(name), checked_threads(threads)
     began = time.monotonic()
-    with nullcontext(path) if isinstance(path, Store) else open_store(name, stripes) as store:
+    with nullcontext(path) if isinstance(path, Store) else open_whole(name, stripes) as store:
         paged = [topology.stored_bytes for topology in map(store.topology, store.meta.topologies)]
-        total = sum(paged) + sum(store.extents[name].nbytes for name in store.array_names)
+        others = store.parts[1:] if isinstance(store, JoinedStore) else []
+        arrays = [one.extents[name].nbytes for one in (store, *others) for name in one.array_names]
+        total = sum(paged) + sum(arrays)
 
         def advance(nbytes: int) -> None:
             report.bytes_read += nbytes
             if progress is not None:
                 progress(report.bytes_read, total)
 
-        for problem in check_tables(store, advance):
-            report.add(problem)
+        for one in (store, *others):
+            for problem in check_tables(one, advance):
+                report.add(problem)
         mixes = {}
         for which in store.meta.topologies:
             mixes[which] = _check_topology(store, store.topology(which), threads, report, advance)
-        if report.ok and len(mixes) == 2 and mixes["out"][0] != mixes["in"][1]:
+        whole = report.ok and not store.meta.parts
+        if whole and len(mixes) == 2 and mixes["out"][0] != mixes["in"][1]:
             report.add(f"{name}: the in-pages hold other edges than the out-pages.")
-        if report.ok and not store.meta.directed and mixes["out"][0] != mixes["out"][1]:
+        if whole and not store.meta.directed and mixes["out"][0] != mixes["out"][1]:
             report.add(f"{name}: undirected, but some edge is stored in one direction only.")
     report.seconds = time.monotonic() - began
     return report
@@ -115,8 +120,8 @@ def _check_topology(
     ends: dict[int, tuple[int, int]] = {}
     bad: list[tuple[int, str]] = []
     padding, unread = 0, False
-    runs = range(0, topology.pages, step)
-    for first, batch in in_order(runs, lambda at: check_run(store, topology, at, step), threads):
+    runs = topology.spread.ranges(topology.pages, step)
+    for (first, count), batch in in_order(runs, lambda run: check_run(store, topology, *run), threads):
         bad += batch.problems
         for line in batch.unread:
             report.add(line)
@@ -125,14 +130,13 @@ def _check_topology(
         report.edges += batch.edges
         padding += batch.padding_words
         ends.update(batch.ends)
-        count = min(step, topology.pages - first)
         report.pages += count
         advance(topology.stored_between(first, first + count))
     report.add_pages(topology, bad + list(_check_joints(topology, ends)))
     for problem in _check_cover(store, topology):
         report.add(problem)
     told = store.meta.padding_words.get(topology.name, 0)
-    if not bad and not unread and padding != told:
+    if not bad and not unread and padding != told and not store.meta.parts:
         report.add(f"{store.path}: topology {topology.name} has {padding} words of padding; /meta says {told}.")
     if bad:
         report.bad_pages[topology.name] = [number for number, _ in bad]

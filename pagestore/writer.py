@@ -32,8 +32,8 @@ from pagestore.stripes import header_of, own_stripes, spread_of, stripe_datasets
 
 MOST_ALIGNED = 1 << 20  # pages start at multiples of min(page, 1 MiB)
 READ_BLOCKS = 16  # of arrays read back at a time, by all threads together
-_FIXED = ("uuid", "vertices", "edges", "directed", "weighted", "page_bytes", "id_bytes", "order")  # root's attributes
-_LAID_OUT = (*_FIXED, "columns", "padding_words", "stripes", "stripe_pages", "stored_bytes", "stored_weights")
+FIXED = ("uuid", "vertices", "edges", "directed", "weighted", "page_bytes", "id_bytes", "order")  # root's attributes
+_LAID_OUT = (*FIXED, "columns", "padding_words", "stripes", "stripe_pages", "stored_bytes", "stored_weights")
 
 
 class StoreWriter:
@@ -86,7 +86,7 @@ class StoreWriter:
     def make_file(self, path: str, datasets: dict[str, tuple], attributes: dict[str, Any]) -> PartialFile:
         """One file of the store."""
         meta = self.meta
-        attributes |= {name: getattr(meta, name) for name in _FIXED}
+        attributes |= {name: getattr(meta, name) for name in FIXED}
         return PartialFile(path, datasets, attributes, min(meta.page_bytes, MOST_ALIGNED))
 
     def write_pages(self, topology: str, first: int, pages: np.ndarray, weights: np.ndarray | None = None) -> None:

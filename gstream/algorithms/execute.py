@@ -65,6 +65,10 @@ def check_store(algorithm: Algorithm, session: Any, own: dict[str, Any]) -> None
     from gstream.algorithms.support.arguments import check_weights, need_both, need_weights
 
     directed = session.meta.directed
+    if algorithm.rows == STORED_EDGE and session.meta.parts:
+        raise UsageError(
+            f"{algorithm.name}: its rows are edges, which lie in all parts. Run it on the store that was split."
+        )
     if algorithm.directed not in (None, directed):
         what = "directed" if directed else "undirected"
         raise UsageError(f"{session.store.path}: is {what}, and {algorithm.otherwise}")

@@ -8,7 +8,21 @@ from typing import Any
 
 import typer
 
-from gstream.cli import convert, doctor, edge_files, generate, info, logs, plan, report, run, show, surroundings, warm
+from gstream.cli import (
+    convert,
+    doctor,
+    edge_files,
+    generate,
+    info,
+    logs,
+    plan,
+    report,
+    run,
+    show,
+    split,
+    surroundings,
+    warm,
+)
 from gstream.cli.failures import exit_code_of
 from gstream.cli.plain_values import take_plainly
 from pagestore.errors import UsageError
@@ -22,7 +36,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: loading rich for it would take a third of the 0.3 s that --help may take
     pretty_exceptions_enable=False,
 )
-for register in (convert, generate, run, plan, report, info, doctor, show, warm, edge_files):
+for register in (convert, generate, split, run, plan, report, info, doctor, show, warm, edge_files):
     register.add_to(app)
 for command in app.registered_commands:
     command.help = getattr(command.callback, "__doc__", None) or command.short_help  # python -OO strips docstrings

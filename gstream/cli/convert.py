@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from pagestore.sizes import show_bytes, show_count, show_seconds, show_things
 if TYPE_CHECKING:
     from pagestore.convert import ConvertOptions, Estimate, Report
     from pagestore.inputs.base import EdgeSource
+    from pagestore.split import SplitReport
 
 COMPRESS_HELP = "Store pages in fewer bytes; auto: where that saves a quarter."
 STRIPE_HELP = "Folders, one a disk, that the pages are spread over."
@@ -68,6 +70,7 @@ def convert(
         None, metavar=",|.", help="Mark of decimals in weights of text; the other parts thousands."
     ),
     stripe: list[str] = typer.Option(None, metavar="A,B,...", help=STRIPE_HELP),
+    parts: int = typer.Option(None, "--parts", metavar="N", help="STORE is a folder of N parts, as of gstream split."),
     resume: bool = typer.Option(False, "--resume", help="Go on from the finished parts of a killed conversion."),
     force: bool = typer.Option(False, "--force", help="Replace STORE if it exists."),
     workdir: Path = typer.Option(None, metavar="FOLDER", help="For temporary files. Default: beside STORE."),
@@ -85,6 +88,9 @@ def convert(
     logs.begin(progress, log_file, surroundings.typed, [*inputs, store])
     check_workdir(workdir)
     check_stripes(stripe)
+    folder = store
+    if parts is not None:
+        store = whole_before(folder, parts, force, stripe)
     skipped = skipped_file(store) if bad_lines == "skip" and not dry_run else None
     given: dict[str, Any] = {
         "memory": memory, "threads": threads, "directed": directed, "weights": not no_weights, "dedupe": dedupe,
@@ -100,19 +106,21 @@ def convert(
     options, reading = split_options(given, skipped=skipped)
     with compile_time() as compiled, ProgressBar() as bar:
         with opened_files(inputs, store, options, reading, bar, dry_run) as (source, stale):
-            build(source, store, options, dry_run, verify, json, compiled, stale)
+            then = None if parts is None else partial(split_up, store, folder, parts, force, threads)
+            build(source, store, options, dry_run, verify, json, compiled, stale, then)
 
 
 def build(
     source: EdgeSource, store: Path, options: ConvertOptions, dry_run: bool, verify: bool, json: bool,
-    compiled: Callable[[], float], stale: Path | None = None,
+    compiled: Callable[[], float], stale: Path | None = None, then: Callable[[], SplitReport] | None = None,
 ) -> None:  # fmt: skip
     """Write `source` as a store, or estimate what that takes; print the outcome.
 
     compiled: tells how many seconds went to kernels since `source` began to be opened. stale: an earlier conversion's
-    list of skipped lines, which goes if this one skips none.
+    list of skipped lines, which goes if this one skips none. then: splits the store.
     """
     from gstream.cli.info import scrub, scrub_line
+    from gstream.cli.split import split_facts, split_lines
 
     try:
         if options.topology == "in" and not options.is_directed(source.directed):
@@ -147,14 +155,37 @@ def build(
     checked = scrub(store, options.threads, options.stripe) if verify else None
     for line in (*assumed, *source.skipped.first, *report.notes):
         note(line)
+    after = None if then is None else then()
     if json:
         verified = {} if checked is None else {"verify": {**asdict(checked), "ok": checked.ok}}
-        print_json({**report.as_dict(), "read_as": assumed, "compile_seconds": compile_seconds, **verified})
+        print_json({**report.as_dict(), "read_as": assumed, "compile_seconds": compile_seconds, **verified,
+                    **({} if after is None else {"split": split_facts(after)})})  # fmt: skip
     else:
         verified_line = [] if checked is None else [("verified", scrub_line(checked))]
-        print_pairs(report_lines(report, compile_seconds) + verified_line)
+        split_up_lines = [] if after is None else split_lines(after)
+        print_pairs(report_lines(report, compile_seconds) + verified_line + split_up_lines)
     if checked is not None and not checked.ok:
         raise checked.damaged()
+
+
+def whole_before(folder: Path, parts: int, force: bool, stripe: list[str] | None) -> Path:
+    """The store that is split into `folder` afterwards, beside it. Raises UsageError where that can't be."""
+    from pagestore.split import check_parts, check_target
+
+    check_parts(parts)
+    check_target(str(folder), force)
+    if stripe:
+        raise UsageError("--stripe: parts are not striped. Leave it out, or --parts.")
+    return folder.with_name(f"{folder.name}.whole.gs")
+
+
+def split_up(store: Path, folder: Path, parts: int, force: bool, threads: int | None) -> SplitReport:
+    """Split the store that was made, which goes."""
+    from gstream.cli.split import split_with_bar
+
+    report = split_with_bar(store, folder, parts, force, threads, ())
+    store.unlink()
+    return report
 
 
 def column(asked: str | None) -> int | str | None:

@@ -11,6 +11,7 @@ import typer
 
 from gstream.cli.progress import ProgressBar
 from gstream.cli.quick import skip_blas
+from gstream.cli.split import balance, balance_lines, print_parts
 from gstream.cli.surroundings import refuse_closed
 from gstream.cli.terminal import note, print_json, print_pairs, print_table
 from gstream.options.written import refuse_existing, refuse_overwriting, stripe_folders
@@ -46,16 +47,23 @@ def info(
     simd: bool = typer.Option(False, "--simd", help="SIMD efficiency of a sweep: UA, UR, ME by lanes a list."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
-    """Show what a store holds: graph, pages, sizes, and what it was made from."""
+    """Show what a store holds: graph, pages, sizes, and what it was made from. Of a graph in parts their balance."""
     from pagestore.info import store_info
-    from pagestore.store import open_store
+    from pagestore.manifest import is_parts, read_manifest
+    from pagestore.parts import open_whole
 
-    with open_store(store, stripe_folders(stripe)) as opened:
+    with open_whole(store, stripe_folders(stripe)) as opened:
         facts = store_info(opened, simd=simd)
+    manifest = read_manifest(store) if is_parts(store) else None
     if json:
-        print_json(facts)
+        in_parts = {} if manifest is None else {"manifest": asdict(manifest), "balance": balance(manifest)}
+        print_json({**facts, **in_parts})
         return
-    print_pairs(info_lines(facts))
+    if manifest is not None:
+        facts |= {"stripes": []}  # its parts
+    print_pairs([*info_lines(facts), *([] if manifest is None else balance_lines(manifest))])
+    if manifest is not None:
+        print_parts(manifest)
     if simd:
         for name, topology in facts["topologies"].items():
             print_simd(name, topology["simd"], topology["group_sizes"])
@@ -172,7 +180,7 @@ def export(
     """
     skip_blas()
     from pagestore.export import export_edges
-    from pagestore.store import open_store
+    from pagestore.parts import open_whole
 
     if out != "-":
         refuse_overwriting([Path(out)], [store])
@@ -181,7 +189,7 @@ def export(
         refuse_closed(out)
     if out == "-" and json:
         raise UsageError("--json and - both want standard output. Export to a file.")
-    with open_store(store, stripe_folders(stripe)) as opened, ProgressBar() as bar:
+    with open_whole(store, stripe_folders(stripe)) as opened, ProgressBar() as bar:
         report = export_edges(
             opened, out, format, not no_weights, lambda done, total: bar(Step("export", done, total, "pages"))
         )

@@ -90,10 +90,10 @@ def _here(
     from gstream.algorithms.plans import facts_of, facts_of_own
     from gstream.engine.engine import Engine
     from gstream.options.run_options import RunOptions
-    from pagestore.store import open_store
+    from pagestore.parts import open_whole
 
     store, limit = given["store"], given["max_supersteps"]
-    opening = open_store(store, stripe_folders(given["stripe"]))
+    opening = open_whole(store, stripe_folders(given["stripe"]))
     with opening as opened, Engine(opened, RunOptions(**options)) as engine:
         if program is not None:
             found = facts_of_own(program, engine, parameters, limit)
@@ -109,13 +109,13 @@ def _elsewhere(
     """The plan of a graph that is only counted, or for another machine."""
     from gstream.algorithms.machine_plans import counted, machine_facts
     from gstream.planning.machines import find_machine
-    from pagestore.store import open_store
+    from pagestore.parts import open_whole
 
     algorithm, name = given["algorithm"], given["machine"]
     if given["store"] is None:
         opening: Any = counted(algorithm, own, given["vertices"], given["edges"], **graph, order=given["order"])
     else:
-        opening = open_store(given["store"], stripe_folders(given["stripe"]))
+        opening = open_whole(given["store"], stripe_folders(given["stripe"]))
     if name is None:
         from gstream.planning.this_machine import this_machine
 

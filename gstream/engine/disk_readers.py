@@ -19,7 +19,8 @@ class DiskReaders(Readers):
 
     def __init__(self, store: Any, tables: dict[str, PageTable], asked: int | str | None) -> None:
         super().__init__(max(1, len(store.stripes)), int(asked or READ_THREADS))
-        self._store, self._tables, self._chosen = store, tables, asked is not None
+        part = any(store.topology(table.name).spread.only is not None for table in tables.values())
+        self._store, self._tables, self._chosen = store, tables, asked is not None or part  # the sample is of all pages
 
     @cached_property
     def _disk(self) -> calibration.Disk | None:

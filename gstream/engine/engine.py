@@ -28,6 +28,7 @@ from gstream.engine.demand import Demand
 from gstream.engine.disk_readers import DiskReaders
 from gstream.engine.lifted_caps import LiftedCaps
 from gstream.engine.make_devices import first_gpu, make_beside, make_devices, make_exchange, memory_for
+from gstream.engine.rank_parts import check_store
 from gstream.engine.rank_sweeps import agreed_room, over_ranks
 from gstream.engine.run import Run
 from gstream.engine.run_state import Watch
@@ -72,6 +73,7 @@ class Engine(LiftedCaps):
         self.specs, beside = split_cores(parse_devices(["host,cuda:0"] if found else self.options.devices))
         self.device_counts = len(self.specs), sum(spec.kind == "host" for spec in self.specs)  # the latter: hosts
         self.ranks = ranks = self.options.ranks
+        check_store(store, ranks)
         self.graph = graph_of(store, len(self.specs), 1 if ranks is None else ranks.size)
         self.devices: list[Device] = found or make_devices(self.specs, self.options)
         self.exchange = make_exchange(self.devices, self.ranks)

@@ -160,7 +160,8 @@ def page_table(  # type: ignore[no-untyped-def]  # a pagestore Topology
     topology, devices: int, ranks: int = 1
 ) -> PageTable:
     """PageTable of a pagestore Topology for a run on `devices` devices in each of `ranks` processes."""
-    directory = topology.directory
+    directory, spread = topology.directory, topology.spread
+    largest = topology.layout.stretch_pages * times_longer(devices)
 
     def column(name: str, *dtype: Any) -> np.ndarray:
         """A copy, of one page too: kernels are compiled anew for arrays that may not be written."""
@@ -179,7 +180,7 @@ def page_table(  # type: ignore[no-untyped-def]  # a pagestore Topology
         crc=column("crc"),
         weight_dtype=None if topology.weight_dtype is None else np.dtype(topology.weight_dtype),
         weight_page_bytes=topology.weight_page_bytes or 0,
-        stretch=stretch_pages(len(directory), devices * ranks, topology.layout.stretch_pages * times_longer(devices)),
+        stretch=stretch_pages(len(directory), devices * ranks, largest) if spread.only is None else spread.stretch,
         vertices=topology.vertices,
         places=topology.places,
     )

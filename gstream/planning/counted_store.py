@@ -14,6 +14,7 @@ import numpy as np
 from pagestore.errors import UsageError
 from pagestore.layout import DEFAULT_PAGE_BYTES, DIRECTORY, GROUP_SIZES, ROW, SLOT_WORDS, SMALL, PageLayout
 from pagestore.meta import Meta
+from pagestore.spread import Spread
 
 MOST_EDGES = 1 << 42  # stored ones: the directory of their pages takes a minute and some GiB beyond
 MOST_VERTICES = 1 << 40
@@ -34,6 +35,7 @@ class CountedTopology:
     weight_page_bytes: int
     vertices: int
     places: None = None  # pages are not coded
+    spread: Spread = Spread()
 
 
 class CountedStore:

@@ -19,10 +19,11 @@ from gstream.results.result import Result
 from pagestore.errors import UsageError
 
 
-def run(folder: Path, case: Case, ranks: Ranks | None) -> Result:
-    """A case's run, by one process or by all ranks."""
+def run(folder: Path, case: Case, ranks: Ranks | None, in_parts: bool = False) -> Result:
+    """A case's run, by one process or by all ranks; in_parts: of the same graph in as many parts."""
     options = {"devices": "host", "threads": 1, "ranks": ranks, **case.run}
-    with gstream.open(folder / f"{case.store}.gs", **options) as graph:
+    store = f"{case.store}.{ranks.size}.parts" if in_parts and ranks is not None else f"{case.store}.gs"
+    with gstream.open(folder / store, **options) as graph:
         if isinstance(case.what, str):
             return graph.execute(case.what, case.own, case.certify)
         return graph.run(case.what)
@@ -44,7 +45,7 @@ def difference(one: Result, two: Result) -> str:
 def refusal(folder: Path, case: Case, ranks: Ranks) -> str:
     """What is said to a run that ranks can't share."""
     try:
-        run(folder, case, ranks)
+        run(folder, case, ranks, in_parts=case.in_parts)
     except UsageError as error:
         return error.line
     return "it ran"
@@ -67,6 +68,8 @@ def main() -> None:
             continue
         alone, together = run(folder, CASES[name], None), run(folder, CASES[name], ranks)
         found[name] = difference(alone, together)
+        if CASES[name].in_parts:
+            found[name] += difference(alone, run(folder, CASES[name], ranks, in_parts=True))
     (folder / f"{ranks.rank}.json").write_text(json.dumps(found))
     ranks.wait()
     ranks.finish()

@@ -93,7 +93,7 @@ class Single(Program):
 
 class Case(NamedTuple):
     """store: "directed", "weighted" or "undirected". what: a program, or an algorithm's name. own: its options; run:
-    RunOptions. long: for make test-all."""
+    RunOptions. long: for make test-all. in_parts: also run, or refused, on the graph in as many parts."""
 
     store: str
     what: Any
@@ -101,6 +101,7 @@ class Case(NamedTuple):
     run: dict[str, Any] = {}
     certify: bool = False
     long: bool = False
+    in_parts: bool = True
 
 
 SMALL = {"host_memory": 200_000, "batch_bytes": 8192}
@@ -142,7 +143,7 @@ CASES = {
     "radius": Case("directed", "radius"),
     "hits": Case("directed", "hits", long=True),
     "eigenvector": Case("undirected", "eigenvector", long=True),
-    "subgraph": Case("directed", "subgraph", {"nodes": [1, 2, 3, 5, 8, 13]}, long=True),
+    "subgraph": Case("directed", "subgraph", {"nodes": [1, 2, 3, 5, 8, 13]}, long=True, in_parts=False),
     "backward": Case("directed", Hops(source=7), long=True),
     "totals": Case("directed", Shares(), long=True),
     "max with weights": Case("weighted", Highest(), {}, {"max_supersteps": 4}, long=True),
@@ -155,4 +156,5 @@ CASES = {
 REFUSED = {
     "async pagerank": (Case("directed", "pagerank", {"execution": "async"}), "let one process do the run"),
     "several devices": (Case("directed", "pagerank", {}, {"devices": "host:2"}), "start more ranks"),
+    "edges of parts": (Case("directed", "subgraph", {"nodes": [1, 2]}), "Run it on the store that was split"),
 }

@@ -10,6 +10,8 @@ from choice import MODE
 from rank_cases import CASES, REFUSED
 from rank_processes import HERE, mpiexec
 
+import gstream
+
 COUNTS = [2, pytest.param(3, marks=pytest.mark.long), pytest.param(5, marks=pytest.mark.long)]
 NAMES = [name for name, case in CASES.items() if MODE != "some" or not case.long]
 
@@ -18,6 +20,8 @@ NAMES = [name for name, case in CASES.items() if MODE != "some" or not case.long
 def outcome(request: pytest.FixtureRequest, stores: Path) -> list[dict[str, str]]:
     """What each rank found, of all cases in one start."""
     count = request.param
+    for store in stores.glob("*.gs"):
+        gstream.split(store, store.with_suffix(f".{count}.parts"), count, threads=1)
     done = mpiexec(count, HERE / "in_ranks.py", stores, *NAMES, *REFUSED, cwd=stores)
     assert done.returncode == 0, done.stderr
     return [json.loads((stores / f"{rank}.json").read_text()) for rank in range(count)]

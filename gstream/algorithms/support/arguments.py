@@ -68,7 +68,7 @@ def find_bad_edge(session: Session) -> tuple[Any, Any, float]:
     topology = session.store.topology(name)
     layout = topology.layout
     with topology.reader() as reader:
-        for page in range(topology.pages):
+        for page, _ in topology.spread.ranges(topology.pages, 1):
             words = reader.read(page, 1).view(layout.id_dtype)[0]
             weights = reader.read_weights(page, 1).view(topology.weight_dtype)[0]
             if np.all(weights >= 0):
@@ -82,6 +82,8 @@ def find_bad_edge(session: Session) -> tuple[Any, Any, float]:
                     edge = (owner, int(words[inside][bad[0]]))
                     ends = session.user_ids(edge if name == "out" else edge[::-1])
                     return ends[0], ends[1], float(weights[inside][bad[0]])
+    if session.meta.parts:
+        raise InputError(f"{session.store.path}: another part has an edge whose weight is negative or NaN.")
     raise InputError(f"{session.store.path}: claims a negative weight that it does not have. Convert the graph again.")
 
 

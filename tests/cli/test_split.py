@@ -1,0 +1,71 @@
+"""`gstream split`, `convert --parts`, and the commands that take a graph in parts."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+import gstream as package
+from pagestore.errors import UsageError
+from tests.cli.command import Command
+
+GENERATE = ("generate", "rmat", "web.gs", "--scale", "10", "--edge-factor", "8", "--page-size", "4KiB")
+
+
+@pytest.fixture
+def web(gstream: Command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert gstream(*GENERATE).returncode == 0
+    return tmp_path
+
+
+def test_a_store_is_split_shown_checked_and_exported(gstream: Command, web):
+    done = gstream("split", "web.gs", "web.parts", "--parts", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert [part["file"] for part in said["parts"]] == ["part-00000.gs", "part-00001.gs"]
+    facts = json.loads(gstream("info", "web.parts", "--json").stdout)
+    assert facts["edges"] == 8192 and facts["balance"]["edges"]["mean"] == 8192
+    assert facts["manifest"]["parts"] == said["parts"]
+    shown = gstream("info", "web.parts").stdout
+    assert "mpiexec -n 2 starts a run" in shown and shown.splitlines()[-3].split() == [
+        "part", "pages", "edges", "mirrors", "bytes",
+    ]  # fmt: skip
+    assert gstream("verify", "web.parts").stdout.startswith("web.parts: whole.")
+    for store in ("web.gs", "web.parts"):
+        assert gstream("export", store, f"{store}.txt").returncode == 0
+    assert (web / "web.gs.txt").read_bytes() == (web / "web.parts.txt").read_bytes()
+    assert gstream("plan", "pagerank", "web.parts").returncode == 0
+
+
+def test_one_process_is_told_how_to_start_ranks(gstream: Command, web):
+    assert gstream("split", "web.gs", "web.parts", "--parts", "2").returncode == 0
+    for store in ("web.parts", "web.parts/part-00001.gs"):
+        done = gstream("run", "wcc", store)
+        assert done.returncode == 2 and "mpiexec -n 2 gstream run ALGORITHM web.parts." in done.stderr
+    again = gstream("split", "web.gs", "web.parts", "--parts", "3")
+    assert again.returncode == 2 and "exists. Pass --force" in again.stderr
+
+
+def test_an_edge_list_becomes_parts(gstream: Command, web):
+    assert gstream("export", "web.gs", "edges.txt").returncode == 0
+    done = gstream("convert", "edges.txt", "new.parts", "--parts", "2", "--page-size", "4KiB", "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert len(said["split"]["parts"]) == 2 and said["edges"] == 8192
+    assert sorted(os.listdir(web)) == ["edges.txt", "new.parts", "web.gs"]
+    again = gstream("convert", "edges.txt", "new.parts", "--parts", "2")
+    assert again.returncode == 2 and "exists. Pass --force" in again.stderr
+
+
+def test_python_splits_in_its_own_words(web):
+    heard: list[tuple[int, int]] = []
+    made = package.split("web.gs", "web.parts", 2, progress=lambda *counts: heard.append(counts))
+    assert made["path"] == "web.parts" and heard[-1][0] == heard[-1][1] > 0
+    with pytest.raises(UsageError) as told:
+        package.split("web.gs", "web.parts", 2)
+    assert "Pass force=True to" in str(told.value)
+    with pytest.raises(UsageError, match="mpiexec -n 2"):
+        package.open("web.parts")
