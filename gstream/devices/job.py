@@ -46,7 +46,8 @@ class DevicePlan:
     held_bits: vertices may be held back. chunk: vertices of WA at once.
     reach: vertices of RA that one batch of a streamed RA may span.
     by_degree: the first vertices have the most edges. fewer: why it has fewer streams than the default.
-    coded_bytes: of a batch of coded pages at most. cache_pages: topology name -> slots of the page cache.
+    coded_bytes: of a batch of coded pages at most. cache_pages: topology name -> slots of the page cache. kept_coded:
+    topology name -> bytes of pages that it keeps as they are stored: the first that come.
     micro: lanes that share a record (RunOptions.micro); lanes: those of a GPU, by classes of pages, for "hybrid". held:
     bytes by name of all that is planned for its memory; spare_bytes: what is left of it. senders, receivers: vertices
     from these on have no out-edges, and no in-edges, as far as is known.
@@ -68,6 +69,7 @@ class DevicePlan:
     batch_pages: int = 1
     coded_bytes: int = 0
     cache_pages: dict[str, int] = field(default_factory=dict)
+    kept_coded: dict[str, int] = field(default_factory=dict)
     policy: str | None = None
     micro: str = "hybrid"
     lanes: PageLanes = USUAL

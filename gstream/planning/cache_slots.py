@@ -6,11 +6,14 @@ on with what it holds when an algorithm turns from one topology to the other, or
 
 from __future__ import annotations
 
+import numpy as np
+
 from gstream.paging.ownership import Partition
 from gstream.paging.page_table import PageTable
 from gstream.planning.memory_fit import work_list_bytes
 
 PageSets = dict[str, PageTable]
+DECODED_EDGES = 98e9  # a second, measured on an H100; the rate only says which of two ways is taken
 
 
 def slots_of(
@@ -35,3 +38,22 @@ def slots_of(
 def other_lists(every: PageSets, tables: PageSets) -> int:
     """Bytes that a device holds of the directories of the page sets that are not among `tables`."""
     return sum(work_list_bytes(table) for name, table in every.items() if name not in tables)
+
+
+def coded_room(
+    tables: PageSets, slots: dict[str, int], spare: int, owned: dict[str, np.ndarray], weights: bool, link: float
+) -> dict[str, int]:
+    """Bytes by page set for coded pages that a device keeps as they are stored, and decodes in every sweep; none where
+    the slots for pages as kernels read them, with the others streamed, take less time.
+
+    spare: bytes for both. owned: the device's pages, int64[n]. link: bytes a second that come to it.
+    """
+    stored = {name: table.stored_bytes_of(owned[name], weights) for name, table in tables.items()}
+    whole, edges, missing = sum(stored.values()), 0, 0.0
+    for name, table in tables.items():
+        edges += int(table.edges[owned[name]].sum())
+        missing += stored[name] * (1 - slots.get(name, 0) / max(1, len(owned[name])))
+    part = min(1.0, spare / max(1, whole))
+    if missing / link <= (1 - part) * whole / link + part * edges / DECODED_EDGES:
+        return {}
+    return {name: int(part * size) for name, size in stored.items()}

@@ -89,8 +89,12 @@ class Plan:
         return max((plan.held for plan in self.device_plans), key=lambda held: sum(held.values()))
 
     def slots(self, table: PageTable) -> list[int]:
-        """Of each device's page cache, for a page set."""
-        return [plan.cache_pages.get(table.name, 0) for plan in self.device_plans]
+        """Of each device's page cache, for a page set; or as many coded pages as it keeps."""
+        kept = max(1, table.stored_bytes(table.pages, self.weights)), table.pages
+        return [
+            plan.cache_pages.get(table.name) or plan.kept_coded.get(table.name, 0) * kept[1] // kept[0]
+            for plan in self.device_plans
+        ]
 
     def slices(self, chunk: Range, unit: int | None = None, heavy: int = 0) -> list[Range]:
         """One slice a device of all processes, in order (gstream.paging.ownership.slices)."""

@@ -16,7 +16,7 @@ from gstream.options.run_options import READ_THREADS, RunOptions
 from gstream.paging.ownership import Partition
 from gstream.paging.page_source import SourcePlan
 from gstream.paging.page_table import PageTable
-from gstream.planning.cache_slots import other_lists, slots_of
+from gstream.planning.cache_slots import coded_room, other_lists, slots_of
 from gstream.planning.cost_equations import Constants
 from gstream.planning.memory_fit import (
     BLOCK,
@@ -98,6 +98,22 @@ class Memory:
     def hosts(self) -> int:
         """Devices that live in host memory: both caps bind them."""
         return sum(not place.copies for place in self.places)
+
+    def caches(
+        self, fit: DeviceFit, used: dict[str, PageTable], known: dict[str, PageTable], partition: Partition,
+        number: int, constants: Constants,
+    ) -> tuple[dict[str, int], dict[str, int]]:  # fmt: skip
+        """What device `number` keeps: (slots of pages by topology, bytes of coded pages by topology). known: as of
+        make_plan."""
+        if not (self.places[number].copies and self.options.cache_policy):
+            return {}, {}
+        slots = slots_of(used, known, fit.spare, partition, number, self.weights)
+        if not self.coded or self.options.cache_policy != "pinned":
+            return slots, {}
+        stored = {name: table for name, table in used.items() if table.places is not None}
+        owned = {name: partition.share(table.all_pages(), table.stretch, number) for name, table in stored.items()}
+        coded = coded_room(stored, slots, fit.spare, owned, self.weights, constants.c2)
+        return ({} if coded else slots), coded
 
     @cached_property
     def page_bytes(self) -> int:
@@ -239,11 +255,11 @@ def make_plan(
     left = host_memory - taken - sum(host.values())
     told = memory.told(layout)
     kept = (known or {}) | ({} if told is None else {told.name: told})
-    cached = [
-        slots_of(used, kept, fit.spare, partition, number, weights)
-        if place.copies and options.cache_policy else {}
-        for number, (fit, place) in enumerate(zip(fits, places, strict=True))
+    caches = [
+        memory.caches(fit, used, kept, partition, number, constants)
+        for number, fit in enumerate(fits)
     ]  # fmt: skip
+    cached = [slots for slots, _ in caches]
     most = {name: max(slots.get(name, 0) for slots in cached) for slots in cached for name in slots}
     counts, told_weights = (memory.devices, hosts), weights and memory.copies  # a device's batches are all alike
     telling = 0 if told is None else bytes_to_tell(told, told_weights, used, weights, counts, left)
@@ -262,7 +278,7 @@ def make_plan(
         sources |= reading({told.name: told}, told_weights, counts=counts, left=telling, on_device={})
     held = used if told is None else used | {told.name: told}
     host |= bytes_of_pages(sources, held, memory.devices + (beside is not None), max(hosts, int(beside is not None)))
-    plans = tuple(_device_plan(memory, fit, slots) for fit, slots in zip(fits, cached, strict=True))
+    plans = tuple(_device_plan(memory, fit, *cache) for fit, cache in zip(fits, caches, strict=True))
     slots = {name: sum(plan.cache_pages.get(name, 0) for plan in plans) for name in used}
     whole = not memory.copies or all(slots[name] >= table.pages for name, table in used.items())
     whole &= all(sources[name].resident for name in used)
@@ -312,11 +328,12 @@ def idle_cores(whole: bool, in_memory: bool) -> str:
     return "" if in_memory else "pages come from disk"
 
 
-def _device_plan(memory: Memory, fit: DeviceFit, cached: dict[str, int]) -> DevicePlan:
-    """The plan of one device. cached: slots of its page cache, by topology."""
+def _device_plan(memory: Memory, fit: DeviceFit, cached: dict[str, int], coded: dict[str, int]) -> DevicePlan:
+    """The plan of one device. cached: slots of its page cache, by topology; coded: bytes of coded pages it keeps."""
     code, graph, options = memory.code, memory.graph, memory.options
     caches = {f"page cache ({name})": slots * memory.page_bytes for name, slots in cached.items()}
     tables = {table.name: table for table in graph.tables.values()}
+    caches |= {f"coded pages ({name})": size for name, size in coded.items()}
     caches["work lists (kept)"] = other_lists({name: tables[name] for name in cached}, memory.used(fit.layout))
     return DevicePlan(
         resident=fit.layout.resident, message=takes_message(code, fit.layout),
@@ -325,7 +342,7 @@ def _device_plan(memory: Memory, fit: DeviceFit, cached: dict[str, int]) -> Devi
         by_degree=graph.by_degree, streams=max(1, fit.streams),
         fewer=why_fewer(fit.streams, options.streams, memory.page_bytes * fit.batch_pages) if fit.streams else "",
         batch_pages=fit.batch_pages or memory.batch_pages, coded_bytes=fit.batch_pages * memory.staged,
-        cache_pages=cached, policy=options.cache_policy, micro=options.micro,
+        cache_pages=cached, kept_coded=coded, policy=options.cache_policy, micro=options.micro,
         senders=graph.reached("out"), receivers=graph.reached("in"),
         held=fit.held | {name: size for name, size in caches.items() if size},
         spare_bytes=max(0, fit.spare - sum(caches.values())),

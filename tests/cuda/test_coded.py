@@ -90,6 +90,34 @@ def test_stored_bytes_cross_the_link(tmp_path, given, devices):
     assert coded["pages_moved"] == raw["pages_moved"] and 0 < coded["bytes_moved"] < 0.6 * raw["bytes_moved"]
 
 
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("devices", ["cuda:0", "cuda:0,1"])
+@pytest.mark.parametrize("share", [0.4, 2.0])
+def test_coded_pages_stay_on_the_gpu(tmp_path, devices, share):
+    source, target, _ = graph(2, True)
+    convert_arrays(tmp_path / "a.gs", source, target, page_bytes=4096, compress="on", directed=False)
+    given = {"devices": devices, "batch_bytes": 16384, "streams": 2}
+    with gstream.open(tmp_path / "a.gs", **given) as opened:
+        facts = opened.plan("pagerank", cache="0")
+        streamed = opened.pagerank(iterations=10, cache="0")
+        count = 2 if "," in devices else 1
+        stored, pages = facts["stored_bytes"]["out"], facts["pages"]["out"]
+        room = sum(facts["device_bytes"].values()) + int(share * stored / count)
+        given = {"device_memory": room}
+        kept = opened.plan("pagerank", **given)["device_bytes"]["coded pages (out)"]
+        assert 0 < kept <= min(share * stored / count, stored) and (kept < 0.45 * stored / count) == (share < 1)
+        for _ in range(2):  # what stays is there for the next call, too
+            found = opened.pagerank(iterations=10, **given)
+            np.testing.assert_allclose(found.to_numpy()["pagerank"], streamed.to_numpy()["pagerank"], rtol=1e-5)
+            moved = found.summary["stats"]["pages_moved"]
+            if share > 1:
+                assert moved == pages and found.summary["stats"]["bytes_moved"] == stored
+            else:
+                assert pages < moved < 0.9 * streamed.summary["stats"]["pages_moved"]
+            pages = stored = 0
+        assert found.summary["stats"]["edges_visited"] == streamed.summary["stats"]["edges_visited"]
+
+
 def test_a_field_that_names_no_vertex_is_told_and_leads_nowhere(tmp_path):
     """What the check before cannot see: neighbours and vertices stay within the graph, whatever fields say."""
     source, target, _ = graph(1, False)

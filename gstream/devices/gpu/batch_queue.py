@@ -11,7 +11,7 @@ import numpy as np
 
 from gstream.devices.base import Device
 from gstream.devices.batch_ring import Placement, cut_by_reach
-from gstream.devices.gpu.coded import coded_runs
+from gstream.devices.gpu.coded import Copied, coded_runs
 from gstream.devices.gpu.driver import Gpu
 from gstream.devices.gpu.memory import in_context
 from gstream.devices.gpu.page_pool import Launch, PagePool, is_run
@@ -57,7 +57,7 @@ class BatchQueue:
     def __init__(self, gpu: Gpu, device: Device, pool: PagePool, work: Work, spans: Spans | None) -> None:
         self.gpu, self.device, self.pool, self.work, self._spans = gpu, device, pool, work, spans
         self._letting_go: deque[tuple[Lane, Callable[[], None]]] = deque()  # copies queued, and what they let go of
-        self._ahead: deque[tuple[Batch, Placement, Lane]] = deque()  # copied for the next step, in order
+        self._ahead: deque[tuple[Batch, Placement, Lane, Copied]] = deque()  # copied for the next step, in order
         self._held_over, self._held_ticket = gpu.event(), -1  # the launch over cached pages
         self.met, self._depends = Mark(gpu, work.queued), False  # how far work's stream must be before others go on
         self._sweep: tuple[np.ndarray, Launch, Placement] | None = None  # the same, over pages that keep their slots
@@ -149,7 +149,6 @@ class BatchQueue:
         ring, table = self.pool.ring, batch.table
         ready = self._take_ahead(batch)
         if ready is not None:
-            self._count_moved(batch, 0, len(batch.numbers))
             self.device.stats.pages += len(batch.numbers)
             batch.done()
             self._run(table, batch.numbers, *ready)
@@ -158,8 +157,7 @@ class BatchQueue:
         for number, piece in enumerate(pieces):
             place = ring.place(piece, table)
             lane = self.pool.lanes[place.stream]
-            self._copy(batch, slice(at, at + len(piece)), place, lane)
-            self._count_moved(batch, at, at + len(piece))
+            self._count_moved(self._copy(batch, slice(at, at + len(piece)), place, lane))
             at += len(piece)
             if number == len(pieces) - 1:
                 self._letting_go.append((lane, batch.done))
@@ -178,31 +176,31 @@ class BatchQueue:
             return False
         place = ring.place(batch.numbers, batch.table)
         lane = self.pool.lanes[place.stream]
-        self._copy(batch, slice(0, len(batch.numbers)), place, lane)
-        self._ahead.append((batch, place, lane))
+        copied = self._copy(batch, slice(0, len(batch.numbers)), place, lane)
+        self._ahead.append((batch, place, lane, copied))
         return True
 
     def _take_ahead(self, batch: Batch) -> tuple[Placement, Lane] | None:
         """Where a batch lies that was copied ahead; if another one was, all of them are in vain."""
         if self._ahead and np.array_equal(self._ahead[0][0].numbers, batch.numbers):
-            _, place, lane = self._ahead.popleft()
+            _, place, lane, copied = self._ahead.popleft()
+            self._count_moved(copied)
             return place, lane
         self._drop_ahead()
         return None
 
     def _drop_ahead(self) -> None:
         """Forget what was copied in vain; it moved all the same."""
-        for batch, _, _ in self._ahead:
-            self._count_moved(batch, 0, len(batch.numbers))
+        for *_, copied in self._ahead:
+            self._count_moved(copied)
         self._ahead.clear()
 
-    def _count_moved(self, batch: Batch, low: int, high: int) -> None:
-        stats = self.device.stats
-        stats.pages_moved += high - low
-        stats.bytes_moved += batch.moved_bytes(low, high)
+    def _count_moved(self, copied: Copied) -> None:
+        self.device.stats.pages_moved += copied.pages
+        self.device.stats.bytes_moved += copied.nbytes
 
-    def _copy(self, batch: Batch, part: slice, place: Placement, lane: Lane) -> None:
-        """Queue the copies of a part of a batch, a run of neighbouring rows at a time; what decodes them, if any.
+    def _copy(self, batch: Batch, part: slice, place: Placement, lane: Lane) -> Copied:
+        """Queue the copies of a part of a batch, a run of neighbouring rows at a time, and what decodes them, if any.
 
         All copies go to one stream of their own: changing streams costs the link some 5 %.
         """
@@ -216,14 +214,16 @@ class BatchQueue:
                 if ticket in place.waits:
                     stream.wait_for_event(over)
         with span_of(self._spans, "copies", f"copy: {pages} pages of {table.name}", stream):
-            decode = (self._move_coded if batch.coded else self._move)(batch, part, place, stream)
+            copied = (self._move_coded if batch.coded else self._move)(batch, part, place, stream)
         lane.copied.record(stream)
         lane.stream.wait_for_event(lane.copied)
-        if decode is not None:
+        if copied.work:
             with span_of(self._spans, f"stream {place.stream}", f"decode: {pages} pages of {table.name}", lane.stream):
-                decode(lane.stream)
+                for decode in copied.work:
+                    decode(lane.stream)
+        return copied
 
-    def _move(self, batch: Batch, part: slice, place: Placement, stream: Any) -> Callable[[Any], None] | None:
+    def _move(self, batch: Batch, part: slice, place: Placement, stream: Any) -> Copied:
         """Pages into the rows that they are read from; nothing is left to be queued."""
         table, pool, to, source = batch.table, self.pool, place.rows, batch.rows[part]
         for low, high in runs(to, source):
@@ -234,10 +234,10 @@ class BatchQueue:
                 assert pool.weights.nbytes, "pages with weights for work without"
                 where = pool.weights.address + at * table.weight_page_bytes
                 self.gpu.write(where, batch.weights[rows], stream)
-        return None
+        return Copied(len(to), batch.moved_bytes(part.start, part.stop), [])
 
-    def _move_coded(self, batch: Batch, part: slice, place: Placement, stream: Any) -> Callable[[Any], None]:
-        """Coded pages into the lane's room for them; returns what queues that they are decoded into their rows."""
+    def _move_coded(self, batch: Batch, part: slice, place: Placement, stream: Any) -> Copied:
+        """Coded pages into the lane's room for them, or to where they stay; those that are there are not moved."""
         table, pool, to, numbers = batch.table, self.pool, place.rows, batch.numbers[part]
         decoder, at = pool.decoder(table), pool.coded.address + place.stream * pool.coded_bytes
         work: list[partial[None]] = []
@@ -247,21 +247,22 @@ class BatchQueue:
                 (batch.weights, batch.weights_begins, pool.weights.address, table.weight_page_bytes,
                  decoder.decode_weights)
             )  # fmt: skip
+        kept, moved = pool.kept.get(table.name), 0
+        here = np.zeros(len(numbers), bool) if kept is None else kept.admit(numbers)[0]
         for weights, (array, begins, address, width, decode) in enumerate(kinds):
             assert begins is not None
-            sizes = table.coded_sizes(bool(weights))[numbers]
-            for low, high in coded_runs(numbers, to, begins[part], sizes):
-                begin, end = int(begins[part.start + low]), int(begins[part.start + high - 1] + sizes[high - 1])
-                self.gpu.write(at, array[begin:end], stream)
+            sizes, begins = table.coded_sizes(bool(weights))[numbers], begins[part]
+            stay = np.full(len(numbers), -1) if kept is None else kept.places(numbers, bool(weights))
+            for low, high in coded_runs(numbers, to, sizes, begins, stay, here):
+                begin, end = int(begins[low]), int(begins[high - 1] + sizes[high - 1])
+                there = at if stay[low] < 0 else int(stay[low])
+                if not here[low]:
+                    self.gpu.write(there, array[begin:end], stream)
+                    moved += end - begin
+                at += end - begin if stay[low] < 0 else 0
                 pages = int(numbers[low]), int(numbers[low]) + high - low
-                work.append(partial(decode, *pages, at, address + int(to[low]) * width))
-                at += end - begin
-
-        def decode_all(lane: Any) -> None:
-            for decode in work:
-                decode(lane)
-
-        return decode_all
+                work.append(partial(decode, *pages, there, address + int(to[low]) * width))
+        return Copied(int(np.count_nonzero(~here)), moved, work)
 
     def _run(self, table: PageTable, numbers: np.ndarray, place: Placement, lane: Lane) -> None:
         """Queue the kernel of pages that are being copied to the lane's rows, or that were there."""

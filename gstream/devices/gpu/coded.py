@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,6 +70,42 @@ class Decoder:
         return int(kernel.blocks(int(self._tasks[tasks][end] - self._tasks[tasks][first])))
 
 
+@dataclass(frozen=True)
+class Copied:
+    """Queued copies: so many pages and bytes cross the link; work: what queues the rest on the stream it is given."""
+
+    pages: int
+    nbytes: int
+    work: list[partial[None]]
+
+
+class KeptCoded:
+    """Coded pages of one topology that stay in a GPU's memory, with their weights: the first that come, as long as
+    there is room."""
+
+    def __init__(self, memory: Memory, table: PageTable, nbytes: int, weights: bool) -> None:
+        """memory: what its array is given back with. nbytes: room."""
+        self._sizes = [table.coded_sizes(of) for of in (False, True)[: 1 + weights]]
+        self._begins = [np.full(table.pages, -1, np.int64) for _ in self._sizes]
+        self._room, self._used = memory.take(nbytes, np.uint8), 0
+
+    def admit(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(bool[n]: which pages are here, bool[n]: which have a place from now on, where the caller puts them)."""
+        here = self._begins[0][numbers] >= 0
+        sizes = [np.where(here, 0, of[numbers]) for of in self._sizes]
+        fresh = ~here & (self._used + np.cumsum(np.sum(sizes, axis=0)) <= self._room.nbytes)
+        for of, begins in zip(sizes, self._begins, strict=True):
+            ends = self._used + np.cumsum(of[fresh])
+            begins[numbers[fresh]] = ends - of[fresh]
+            self._used = int(ends[-1]) if len(ends) else self._used
+        return here, fresh
+
+    def places(self, numbers: np.ndarray, weights: bool) -> np.ndarray:
+        """Addresses, int64[n], of pages that have a place, or of their weights; of others below 0."""
+        begins = self._begins[int(weights)][numbers]
+        return np.where(begins < 0, begins, begins + self._room.address)
+
+
 def coded_pages(table: PageTable) -> np.ndarray:
     """CODED_PAGE[pages + 1] of a topology."""
     assert table.places is not None, "pages are not coded"
@@ -84,8 +122,16 @@ def coded_pages(table: PageTable) -> np.ndarray:
     return rows
 
 
-def coded_runs(numbers: np.ndarray, to: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> list[tuple[int, int]]:
-    """Ranges of indices in which pages, their rows and their coded bytes follow each other."""
+def coded_runs(
+    numbers: np.ndarray, to: np.ndarray, sizes: np.ndarray, begins: np.ndarray, kept: np.ndarray, here: np.ndarray
+) -> list[tuple[int, int]]:
+    """Ranges of indices in which pages, their rows and their coded bytes follow each other.
+
+    begins: int64[n], in host memory; kept: their addresses on the GPU, below 0 of those that have none there; here:
+    bool[n], which of these hold them.
+    """
     apart = (np.diff(numbers) != 1) | (np.diff(to) != 1) | (begins[:-1] + sizes[:-1] != begins[1:])
+    apart |= (here[1:] != here[:-1]) | ((kept[:-1] < 0) != (kept[1:] < 0))
+    apart |= (kept[1:] >= 0) & (kept[:-1] + sizes[:-1] != kept[1:])
     breaks = (np.flatnonzero(apart) + 1).tolist()
     return list(zip([0, *breaks], [*breaks, len(numbers)], strict=True))

@@ -12,7 +12,7 @@ import numpy as np
 
 from gstream.devices.batch_ring import BatchRing
 from gstream.devices.gpu.arrays import LARGEST_ADDRESS
-from gstream.devices.gpu.coded import Decoder
+from gstream.devices.gpu.coded import Decoder, KeptCoded
 from gstream.devices.gpu.driver import Gpu, Launcher
 from gstream.devices.gpu.memory import Memory
 from gstream.devices.gpu.stream_lane import ENTRY, Lane
@@ -157,8 +157,9 @@ class PagePool(Memory):
     """Rows for pages and for their weights, the lanes that fill them, and the tables of all topologies of a plan.
 
     told, course, over: of supersteps made ahead: pinned rows in which they tell what they were, what they begin from,
-    and events. far: the lane of launches over pages in host memory. held_claims: address of the claims
-    (cuda/pages.cuh) of launches over cached pages, which come one after the other; lanes have their own.
+    and events. kept: coded pages that stay, by topology. far: the lane of launches over pages in host memory.
+    held_claims: address of the claims (cuda/pages.cuh) of launches over cached pages, which come one after the other;
+    lanes have their own.
     """
 
     def __init__(self, gpu: Gpu, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
@@ -180,6 +181,7 @@ class PagePool(Memory):
             self.held_claims = claims.at(2 * (plan.streams + 1))
             self.coded_bytes = plan.coded_bytes
             self.coded = self.take(plan.streams * plan.coded_bytes, np.uint8)
+            self.kept = {name: KeptCoded(self, tables[name], size, weights) for name, size in plan.kept_coded.items()}
             self._decoders: dict[str, Decoder] = {}
             self.tables = {name: GpuTable(self, known, plan) for name, known in tables.items()}
         except BaseException:
@@ -228,7 +230,8 @@ class PagePool(Memory):
 def _key(plan: DevicePlan, weights: bool) -> tuple[object, ...]:
     """What two jobs must agree in to share a pool."""
     slots = {name: count for name, count in plan.cache_pages.items() if count}
-    return (plan.streams, plan.batch_pages, plan.coded_bytes, slots, plan.policy, plan.micro, plan.lanes, weights)
+    coded = plan.coded_bytes, plan.kept_coded
+    return (plan.streams, plan.batch_pages, coded, slots, plan.policy, plan.micro, plan.lanes, weights)
 
 
 def follows(numbers: np.ndarray, rows: np.ndarray) -> bool:
