@@ -306,6 +306,14 @@ class Exchange(ABC):
         """
         self._slices, self._sending, self.sent = slices, sends, False
 
+    def follow(self, tables: dict[str, PageTable]) -> None:
+        """Before `attach`: the directions that supersteps may take, with the page set of each."""
+        return None
+
+    def reopen(self) -> None:
+        """Have the open bits of all devices say which vertices are not done."""
+        self.each(lambda device, _: device.state.reopen())
+
     @abstractmethod
     def reduce(self, slices: Sequence[Range], pulled: PageTable | None, then: Call) -> None:
         """Combine all copies of each slice of WA, and its next bits, on its device; then(device, number), and `order`.

@@ -115,17 +115,18 @@ class Ranks:
             to, source = (self.rank + step) % self.size, (self.rank - step) % self.size
             first, last = parts[to]
             theirs = array[first : max(first, last)]
-            self._swap(theirs, to, room, source)
+            self.swap(theirs, to, room, source)
             combine(mine, room, out=mine)
 
     def others(self, array: np.ndarray) -> Any:
         """The same array of each other rank, one after the other; good until the next. `array` may change meanwhile."""
         given, room = array.copy(), np.empty_like(array)
         for step in range(1, self.size):
-            self._swap(given, (self.rank + step) % self.size, room, (self.rank - step) % self.size)
+            self.swap(given, (self.rank + step) % self.size, room, (self.rank - step) % self.size)
             yield room
 
-    def _swap(self, given: np.ndarray, to: int, room: np.ndarray, source: int) -> None:
+    def swap(self, given: np.ndarray, to: int, room: np.ndarray, source: int) -> None:
+        """Give an array to one rank, and take one into `room` from another."""
         words, into = _words_of(given)[0], _words_of(room)[0]
         kind = self._kind(words)
         self._world.Sendrecv([words, kind], to, recvbuf=[into, kind], source=source)

@@ -96,7 +96,7 @@ class Chooser:
             self._all = self._all or Demand.whole(table)
             return step, self._all
         if self.stale:
-            self.exchange.each(lambda device, _: device.state.reopen())
+            self.exchange.reopen()
         which = "open"
         if self.plan.heads is not None:
             which, step.remain = "remain", True

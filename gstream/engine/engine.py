@@ -28,7 +28,7 @@ from gstream.engine.demand import Demand
 from gstream.engine.disk_readers import DiskReaders
 from gstream.engine.lifted_caps import LiftedCaps
 from gstream.engine.make_devices import first_gpu, make_beside, make_devices, make_exchange, memory_for
-from gstream.engine.rank_parts import check_store
+from gstream.engine.rank_parts import check_store, part_of
 from gstream.engine.rank_sweeps import agreed_room, over_ranks
 from gstream.engine.run import Run
 from gstream.engine.run_state import Watch
@@ -76,7 +76,7 @@ class Engine(LiftedCaps):
         check_store(store, ranks)
         self.graph = graph_of(store, len(self.specs), 1 if ranks is None else ranks.size)
         self.devices: list[Device] = found or make_devices(self.specs, self.options)
-        self.exchange = make_exchange(self.devices, self.ranks)
+        self.exchange = make_exchange(self.devices, self.ranks, part_of(store))
         self._alone = make_exchange(self.devices[:1]) if len(self.devices) > 1 else self.exchange
         self.cores = make_beside(self.devices, self.options) if beside else None
         self._server = ThreadPoolExecutor(1, "cores", *QUIET) if beside else None

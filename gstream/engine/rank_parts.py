@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+import numpy as np
+
+from gstream.devices.host.mirrors import PartOfRank
 from gstream.devices.ranks import Ranks
 from pagestore import Store, open_store
 from pagestore.errors import StoreError, UsageError
@@ -17,6 +20,20 @@ def open_for(path: str | os.PathLike, folders: Sequence[str | os.PathLike], rank
     if ranks is not None and is_parts(path):
         return open_part(path, ranks.rank, ranks.size)
     return open_store(path, folders)
+
+
+def part_of(store: Store) -> PartOfRank | None:
+    """What the exchange of values goes by, of a part; None of a whole store."""
+    if not store.meta.parts:
+        return None
+
+    def named(topology: str) -> np.ndarray:
+        return store.array(f"topology/{topology}/reads").read()
+
+    def degrees(topology: str, first: int, last: int) -> np.ndarray:
+        return (store.out_degree if topology == "out" else store.in_degree)(first, last)
+
+    return PartOfRank(named, degrees)
 
 
 def check_store(store: Store, ranks: Ranks | None) -> None:

@@ -92,6 +92,7 @@ class RunState:
         device, heavy = plan.device, plan.device.senders if sends else 0
         self.resident, self.copies_source = device.resident, device.message or device.source_copy
         self.slices = [(chunk, plan.slices(chunk, heavy=heavy)) for chunk in plan.chunks]
+        self.exchange.follow({way: plan.table(way) for way in plan.directions})
         self.exchange.attach(self.slices[0][1] if self.resident and self.slices else None, sends)
         self.began_at = self.supersteps = self.pages_ahead = 0
         self.look_every: int | None = None

@@ -1,4 +1,4 @@
-"""Stores that ranks share."""
+"""Stores that ranks share. All vertices of wide.gs have edges, and its slices of sums begin in several blocks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from engine_graphs import make_store, skewed_edges
+from rank_cases import WIDE
 
 pytest.importorskip("mpi4py", reason="ranks take mpi4py and a library of MPI's")
 
@@ -27,4 +28,9 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (weights, options) in kinds.items():
         made = make_store(folder, source, target, weights, **options)
         os.rename(made.path, folder / f"{name}.gs")
+    near = np.random.default_rng(6).geometric(1e-4, (2, WIDE))  # neighbours are near, so that not all are mirrors
+    ring = np.arange(WIDE)
+    ends = [np.tile(ring, 2), np.concatenate([(ring + 1) % WIDE, (ring + near[0]) % WIDE])]
+    made = make_store(folder, *ends, None, topology="both", order="natural")
+    os.rename(made.path, folder / "wide.gs")
     return folder

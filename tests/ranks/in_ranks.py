@@ -15,8 +15,11 @@ from rank_cases import CASES, REFUSED, Case
 
 import gstream
 from gstream.devices.ranks import Ranks
+from gstream.hostcode.generate import BLOCK
+from gstream.paging.ownership import slices
 from gstream.results.result import Result
 from pagestore.errors import UsageError
+from pagestore.parts import open_part
 
 
 def run(folder: Path, case: Case, ranks: Ranks | None, in_parts: bool = False) -> Result:
@@ -58,10 +61,35 @@ def drawn(folder: Path, ranks: Ranks) -> str:
     return "" if all(one == sampled[0] for one in sampled) else f"sources differ: {sampled}"
 
 
+def volume(folder: Path, ranks: Ranks) -> tuple[float, float]:
+    """Bytes that all ranks exchange in a superstep of PageRank on a graph in parts: counted, and by the model.
+
+    The model: outside of its own slice, 4 bytes of each vertex that a part's pages name, and for each that they list a
+    sum of 8.
+    """
+    counted = []
+    for iterations in (3, 7):
+        before = ranks.bytes_sent
+        run(folder, Case("wide", "pagerank", {"iterations": iterations}), ranks, in_parts=True)
+        counted.append(sum(ranks.everybody(ranks.bytes_sent - before)))
+    with open_part(folder / f"wide.{ranks.size}.parts", ranks.rank, ranks.size) as part:
+        rows, count = part.topology("in").directory, part.meta.vertices
+        own = [page for page, _ in part.topology("in").spread.ranges(len(rows), 1)]
+        read = np.unpackbits(part.array("topology/in/reads").read().view(np.uint8), bitorder="little", count=count)
+    listed = np.zeros(count, np.int64)
+    for page in own:
+        listed[int(rows["first_vertex"][page]) : int(rows["last_vertex"][page]) + 1] = 1
+    first, last = slices((0, count), BLOCK, ranks.size)[ranks.rank]
+    outside = (np.arange(count) < first) | (np.arange(count) >= last)
+    mine = 4 * int(read[outside].sum()) + 8 * int(listed[outside].sum())
+    return (counted[1] - counted[0]) / 4, float(sum(ranks.everybody(mine)))
+
+
 def main() -> None:
     folder, ranks = Path(sys.argv[1]), Ranks()
     found: dict[str, Any] = {}
     found["drawn"] = drawn(folder, ranks) if "betweenness" in sys.argv else ""
+    found["volume"] = volume(folder, ranks)
     for name in sys.argv[2:]:
         if name in REFUSED:
             found[name] = refusal(folder, REFUSED[name][0], ranks)

@@ -104,9 +104,19 @@ class Case(NamedTuple):
     in_parts: bool = True
 
 
+WIDE = 5 * 8192  # vertices of wide.gs
 SMALL = {"host_memory": 200_000, "batch_bytes": 8192}
 CASES = {
     "pagerank": Case("directed", "pagerank", certify=True),
+    "pagerank by blocks": Case("wide", "pagerank", {"iterations": 5}),
+    "pagerank pushed by blocks": Case("wide", "pagerank", {"iterations": 3}, {"direction": "push"}),
+    "bfs by blocks": Case("wide", "bfs", {"source": 1}, certify=True),
+    "bfs by blocks, no heads": Case("wide", "bfs", {"source": 1}, {"use_heads": False, "direction": "pull"}, long=True),
+    "wcc by blocks": Case("wide", "wcc", {}, {"use_heads": False}, long=True),
+    "totals by blocks": Case("wide", Shares(), long=True),
+    "or by blocks": Case("wide", Sets(), {}, {"max_supersteps": 9}, long=True),
+    "sums by blocks": Case("wide", Single(), {}, {"max_supersteps": 3}, long=True),
+    "backward by blocks": Case("wide", Hops(source=7), long=True),
     "pagerank streamed": Case("directed", "pagerank", {"iterations": 5}, SMALL),
     "pagerank by chunks": Case("directed", "pagerank", {"iterations": 5}, {"chunk_vertices": 4096}),
     "pagerank pushed by chunks": Case(

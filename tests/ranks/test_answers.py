@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from choice import MODE
-from rank_cases import CASES, REFUSED
+from rank_cases import CASES, REFUSED, WIDE
 from rank_processes import HERE, mpiexec
 
 import gstream
@@ -35,6 +35,13 @@ def test_ranks_give_the_answer_of_one_process(outcome, name):
 @pytest.mark.long
 def test_ranks_draw_the_same_sources(outcome):
     assert [found["drawn"] for found in outcome] == [""] * len(outcome)
+
+
+def test_ranks_exchange_the_values_of_mirrors_alone(outcome):
+    """The volume of a superstep is the model's, and less than what all values would be."""
+    counted, model = outcome[0]["volume"]
+    assert counted == pytest.approx(model, rel=0.05)
+    assert counted < 0.75 * (4 + 8) * WIDE * (len(outcome) - 1)
 
 
 @pytest.mark.parametrize("name", REFUSED)
