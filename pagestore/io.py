@@ -21,6 +21,7 @@ from pagestore.faults import disk_error, read_error
 from pagestore.meta import REBUILD
 
 DIRECT_ALIGN = 4096  # O_DIRECT: buffer, offset and length are multiples of it (the largest block size in use)
+MAP_NORESERVE = 0x4000  # Linux's; Python's mmap has no name for it before 3.13
 TOUCHED_AT_ONCE = 8 << 20
 HUGE_BYTES = 2 << 20
 _MOST = 1 << 30  # bytes a system call: Linux moves at most 2^31 - 4096
@@ -89,11 +90,15 @@ def write_from(fd: int, offset: int, data: np.ndarray, where: str) -> None:
         raise disk_error(error, where) from error
 
 
-def aligned_empty(nbytes: int) -> np.ndarray:
-    """uint8[nbytes] whose address suits O_DIRECT; an anonymous mapping of its own, zeroed, freed with the array."""
+def aligned_empty(nbytes: int, reserve: bool = True) -> np.ndarray:
+    """uint8[nbytes] whose address suits O_DIRECT; an anonymous mapping of its own, zeroed, freed with the array.
+
+    reserve: the system counts all of it as taken; else what is touched, so that it may be longer than memory.
+    """
     whole = nbytes // HUGE_BYTES * HUGE_BYTES  # the rest of the last huge page would be memory that nobody uses
     spare = HUGE_BYTES if whole else 0  # Linux puts a mapping on a huge page's bound only if its length is whole too
-    memory = mmap.mmap(-1, max(nbytes, 1) + spare, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | (0 if reserve else MAP_NORESERVE)
+    memory = mmap.mmap(-1, max(nbytes, 1) + spare, flags=flags)
     array = np.frombuffer(memory, np.uint8)
     first = -array.ctypes.data % HUGE_BYTES if whole else 0
     if whole and hasattr(mmap, "MADV_HUGEPAGE"):

@@ -35,9 +35,11 @@ class Reader(Protocol):
     def read_sound(self, first: int, count: int, weights: bool, room: np.ndarray) -> np.ndarray: ...
 
 
-def page_rows(rows: int, row_bytes: int) -> np.ndarray:
-    """uint8[rows, row_bytes], page-aligned for O_DIRECT; memory is taken as it is touched and given back when freed."""
-    return aligned_empty(rows * row_bytes).reshape(rows, row_bytes)
+def page_rows(rows: int, row_bytes: int, reserve: bool = True) -> np.ndarray:
+    """uint8[rows, row_bytes], page-aligned for O_DIRECT; memory is taken as it is touched and given back when freed.
+
+    reserve: all will be touched; else there may be more than the machine has."""
+    return aligned_empty(rows * row_bytes, reserve).reshape(rows, row_bytes)
 
 
 def segment_rows(table: PageTable, rows: int) -> int:
@@ -80,10 +82,16 @@ class Rows:
 
     def _take(self, rows: int, weights: bool) -> tuple[np.ndarray, np.ndarray | None]:
         table = self.table
-        return page_rows(rows, table.page_bytes), page_rows(rows, table.weight_page_bytes) if weights else None
+        widths = table.page_bytes, *([table.weight_page_bytes] if weights else [])
+        reserve = not self._stays or table.share is None  # rows of other ranks' pages are never touched
+        made = [page_rows(rows, width, reserve) for width in widths]
+        return made[0], made[1] if weights else None
 
     @property
     def nbytes(self) -> int:
+        """Of rows that are used."""
+        if self._stays and self.table.share is not None:
+            return self.table.bytes_of(self.table.share, self.weights is not None)
         return self.pages.nbytes + (0 if self.weights is None else self.weights.nbytes)
 
     def read(self, reader: Reader, first: int, row: int, count: int) -> None:

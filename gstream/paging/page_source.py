@@ -103,7 +103,7 @@ class SourcePlan:
             if not self.resident:
                 return table.longest_coded(self.weights) * self.rows(table)
             return coded_bytes(table, self.weights)
-        return table.bytes_of(self.rows(table), self.weights)
+        return table.bytes_of(table.taken if self.resident else self.rows(table), self.weights)
 
     def serves(self, other: SourcePlan) -> bool:
         """Whether pages held by this plan serve a run planned otherwise: resident weights may go unused."""

@@ -29,7 +29,8 @@ class PageTable:
     of a GPU that best share one (pagestore/simd.py); page_layout: uint8[pages], 0 for rows, else the width of a column
     page's groups. stretch: pages in one unit of ownership. weight_page_bytes is 0 for unweighted topologies. vertices:
     of the graph. places: where coded pages lie in the store; None: pages are stored as they are. reach: the most
-    vertices that lie between the first and last vertex of any page.
+    vertices that lie between the first and last vertex of any page. share: pages that one process takes at most, where
+    ranks share a run; None: all.
     """
 
     name: str
@@ -47,6 +48,12 @@ class PageTable:
     stretch: int
     vertices: int = 0
     places: Places | None = None
+    share: int | None = None
+
+    @property
+    def taken(self) -> int:
+        """Pages that this process takes, at most."""
+        return self.pages if self.share is None else self.share
 
     @cached_property
     def pages(self) -> int:
@@ -83,7 +90,7 @@ class PageTable:
     def host_parts_bytes(self) -> int:
         """Bytes of the work lists that a host device keeps of pages which stay in memory: at most."""
         words = self.page_bytes // self.layout.id_dtype.itemsize
-        return self.pages * (words // EDGES_A_PART + 1) * PART_BYTES
+        return self.taken * (words // EDGES_A_PART + 1) * PART_BYTES
 
     def least_bytes(self, weights: bool, devices: int, hosts: int) -> int:
         """The fewest bytes of host memory that do for the pages: rings of LEAST_GROUPS pages a device, or all pages.
@@ -93,8 +100,8 @@ class PageTable:
         return min(devices * LEAST_GROUPS * self.bytes_of(1, weights), self.whole_bytes(weights, hosts))
 
     def whole_bytes(self, weights: bool, hosts: int) -> int:
-        """Bytes of host memory that all pages take, with the work lists that host devices keep of them."""
-        return self.bytes_of(self.pages, weights) + hosts * self.host_parts_bytes
+        """Bytes of host memory that all pages of this process take, with the work lists that host devices keep."""
+        return self.bytes_of(self.taken, weights) + hosts * self.host_parts_bytes
 
     def words_of(self, pages: np.ndarray) -> np.ndarray:
         """id[n, W]: pages uint8[n, page_bytes] seen as words."""
@@ -161,7 +168,8 @@ def page_table(  # type: ignore[no-untyped-def]  # a pagestore Topology
 ) -> PageTable:
     """PageTable of a pagestore Topology for a run on `devices` devices in each of `ranks` processes."""
     directory, spread = topology.directory, topology.spread
-    largest = topology.layout.stretch_pages * times_longer(devices)
+    pages, largest = len(directory), topology.layout.stretch_pages * times_longer(devices)
+    stretch = stretch_pages(pages, devices * ranks, largest) if spread.only is None else spread.stretch
 
     def column(name: str, *dtype: Any) -> np.ndarray:
         """A copy, of one page too: kernels are compiled anew for arrays that may not be written."""
@@ -180,7 +188,8 @@ def page_table(  # type: ignore[no-untyped-def]  # a pagestore Topology
         crc=column("crc"),
         weight_dtype=None if topology.weight_dtype is None else np.dtype(topology.weight_dtype),
         weight_page_bytes=topology.weight_page_bytes or 0,
-        stretch=stretch_pages(len(directory), devices * ranks, largest) if spread.only is None else spread.stretch,
+        stretch=stretch,
         vertices=topology.vertices,
         places=topology.places,
+        share=None if ranks == 1 else min(pages, -(-pages // (stretch * ranks)) * stretch),
     )

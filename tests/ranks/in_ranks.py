@@ -85,11 +85,18 @@ def volume(folder: Path, ranks: Ranks) -> tuple[float, float]:
     return (counted[1] - counted[0]) / 4, float(sum(ranks.everybody(mine)))
 
 
+def room(folder: Path, ranks: Ranks) -> tuple[int, int]:
+    """Bytes of host memory that a rank is to hold of in-pages that stay in memory, and bytes of all of them."""
+    with gstream.open(folder / "wide.gs", devices="host", threads=1, ranks=ranks) as graph:
+        facts = graph.plan("pagerank", iterations=2)
+    return facts["host_bytes"]["pages (in)"], facts["page_bytes"]["in"]
+
+
 def main() -> None:
     folder, ranks = Path(sys.argv[1]), Ranks()
     found: dict[str, Any] = {}
     found["drawn"] = drawn(folder, ranks) if "betweenness" in sys.argv else ""
-    found["volume"] = volume(folder, ranks)
+    found["volume"], found["room"] = volume(folder, ranks), room(folder, ranks)
     for name in sys.argv[2:]:
         if name in REFUSED:
             found[name] = refusal(folder, REFUSED[name][0], ranks)

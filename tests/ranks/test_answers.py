@@ -44,6 +44,11 @@ def test_ranks_exchange_the_values_of_mirrors_alone(outcome):
     assert counted < 0.75 * (4 + 8) * WIDE * (len(outcome) - 1)
 
 
+def test_a_rank_has_room_for_its_own_pages_alone(outcome):
+    held, whole = outcome[0]["room"]
+    assert whole / len(outcome) <= held < 1.3 * whole / len(outcome)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_ranks_cannot_share_is_refused(outcome, name):
     assert all(REFUSED[name][1] in found[name] for found in outcome), outcome[0][name]
