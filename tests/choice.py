@@ -59,7 +59,7 @@ def _has_more(item: pytest.Item) -> bool:
 def _not_covering(items: Sequence[pytest.Item]) -> set[pytest.Item]:
     tests: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("covering") and hasattr(item, "callspec"):
+        if item.get_closest_marker("covering") and not item.get_closest_marker("long") and hasattr(item, "callspec"):
             tests[item.nodeid.partition("[")[0]].append(item)
     return {item for cases in tests.values() for item in set(cases) - set(covering(cases))}
 

@@ -7,8 +7,9 @@ GSTREAM_EXAMPLES=10000 has every property tried on so many examples, whatever it
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from pagestore import caches
 EXAMPLES = "GSTREAM_EXAMPLES"
 ROOT = Path(__file__).resolve().parent.parent
 CLOSING = {"inputs", "format", "convert", "test_processes.py"}  # whose tests leave nothing open to be collected
+DRIVEN = {"answers", "cli", "interop", "programs"}  # whose supersteps the driver makes, in "some"
+ON_HOSTS = "small_frontier.SmallFrontier", "settled_sums.SettledSums", "notify_pull.NotifyPull"
 # Fake devices, for commands in processes of their own, too: these find them by the path.
 os.environ["GSTREAM_TEST_DEVICES"] = "tests.fakes.device:FakeDevice"
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
@@ -73,6 +76,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in set(out)]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """What is left after a file's tests, as Numba's code of all functions is, is not gone through in each collection of
+    garbage after it: that took a second."""
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def fewest_edges() -> int:
     """Graphs of tests are small, and what cuts frontiers (gstream.engine.delta_stepping) is to be tried on them; the
@@ -92,3 +105,13 @@ def most_edges() -> int:
 
     usual, small.MOST_EDGES = small.MOST_EDGES, 16
     return usual
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_fast_paths(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A fast path compiles kernels of its own for each program, for seconds: "some" has those of engine/ alone, which
+    holds their values against the driver's, bit by bit."""
+    with pytest.MonkeyPatch.context() as patch:
+        for path in ON_HOSTS if choice.MODE == "some" and DRIVEN.intersection(request.path.parts) else ():
+            patch.setattr(f"gstream.engine.{path}.applies", lambda run: False)
+        yield

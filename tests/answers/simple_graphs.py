@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import choice
 import networkx as nx
 import numpy as np
 import pytest
@@ -18,9 +19,9 @@ from gstream.algorithms.support import blocks
 from tests.answers.graphs import Example
 
 DEVICES = ("host", "host:2", "fake:3", "fake:5:3")
-SCHEDULES: list[dict[str, Any]] = [
-    {"devices": "host:1"}, {"devices": "host:3"}, {"devices": "fake:7:2", "host_memory": 400_000},
-    {"host_memory": 300_000}, {"devices": "host:2", "host_memory": 400_000, "batch_bytes": 8192},
+SCHEDULES: list[Any] = [
+    *choice.also({"devices": "host:1"}, {"devices": "host:3"}), {"devices": "fake:7:2", "host_memory": 400_000},
+    *choice.also({"host_memory": 300_000}), {"devices": "host:2", "host_memory": 400_000, "batch_bytes": 8192},
 ]  # fmt: skip
 devices = st.sampled_from(DEVICES)
 SHIPPED = Path(gstream.__file__).parent / "data" / "debian.txt.gz"

@@ -69,6 +69,7 @@ def test_they_are_those_of_a_walk(example, devices, first, most, tmp_path_factor
         check(example, example.stored(tmp_path_factory.mktemp("color")), devices=devices)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("first", [1, 3, 16, 200])
 @pytest.mark.parametrize(("directed", "topology"), [(False, "both"), (True, "both"), (True, "out"), (True, "in")])
 def test_cliques_take_each_edge_a_few_times(directed, topology, first, tmp_path, monkeypatch):

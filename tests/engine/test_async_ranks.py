@@ -44,6 +44,7 @@ def ranks(path, given, **options):
     return found.to_numpy()["pagerank"].astype(np.float64), found.summary
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("options", [{}, {"float64": True, "tol": 1e-10}, {"personalization": {5: 1, 2000: 3}},
                                      {"alpha": 0.3}, {"alpha": 0.0}], ids=str)  # fmt: skip

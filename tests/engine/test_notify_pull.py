@@ -109,7 +109,7 @@ def same(mine, theirs):
     )
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("limit", [25, 2, 1])
 @pytest.mark.parametrize("kind", MADE)
@@ -118,6 +118,7 @@ def test_same_bits(store, tmp_path, kind, limit, way):
     assert same(found(store, made, limit, **WAYS[way]), swept(store, made, limit, **WAYS[way]))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["walk", "heat", "activate"])
 def test_few_edges(store, tmp_path, kind, way):

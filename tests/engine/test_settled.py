@@ -91,7 +91,7 @@ def same(found, expected):
     )
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", ["host", "host:2"])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("limit", [60, 9, 1])

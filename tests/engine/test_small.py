@@ -54,7 +54,7 @@ def write(path, kind, source, target, vertices, page_bytes=4096, **more):
     return path
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=choice.seeds(4, KINDS))
 def store(request, tmp_path_factory):
     """Of a long path with a web at its end, whose hub has large pages: frontiers of one vertex, many, and few again."""
     source, target = skewed_edges(3000, 40_000, 5)
@@ -95,7 +95,7 @@ def told(outcome, stored=True):
     ]
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", ["host", "host:2"])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kind", MADE)
@@ -122,7 +122,7 @@ def test_they_are_the_drivers(store, usual, driver_steps, tmp_path, kind, source
             assert found.supersteps > 400 and len(driver_steps) < 40
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, 50, 1000])
 def test_no_more_than_asked_for(store, usual, limit):
     with Engine(store) as engine:

@@ -168,7 +168,7 @@ def may_run(name, way):
 
 
 @pytest.mark.longer
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", choice.seeds(3, PROGRAMS))
 def test_values_after_some_supersteps(graphs, expected, name):
     for _, shape, device, way in [case for case in cases() if case[0] == name and may_run(name, case[3])]:
         with Engine(graphs[shape][0], RunOptions(devices=[device], **way)) as engine:
@@ -179,7 +179,7 @@ def test_values_after_some_supersteps(graphs, expected, name):
                 check(found, expected(name, shape, limit))
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", choice.seeds(3, PROGRAMS))
 def test_values_at_the_end(graphs, expected, name):
     """Without a limit: the same values; and the same supersteps, too, where somebody could tell."""
     program, in_place = PROGRAMS[name]
@@ -195,7 +195,7 @@ def test_values_at_the_end(graphs, expected, name):
         assert in_place and name != "bfs" or found.supersteps == wanted.supersteps
 
 
-@pytest.mark.parametrize("name", ["spread", "sssp", "until", "clock", "bfs"])
+@pytest.mark.parametrize("name", ["spread", "clock", *choice.also("sssp", "until", "bfs")])
 def test_going_on_to_another_limit(graphs, expected, name, tmp_path):
     """Two supersteps on one device, two more on another, then to the end."""
     store, program = graphs["path back"][0], PROGRAMS[name][0]
