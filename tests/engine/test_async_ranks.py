@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import choice
 import numpy as np
 import pytest
 from engine_graphs import make_store, skewed_edges
@@ -85,7 +86,7 @@ def test_what_is_refused(path, tmp_path):
             graph.pagerank(execution="async")
 
 
-@pytest.mark.parametrize("float64", [False, True])
+@pytest.mark.parametrize("float64", [False, *choice.also(True)])
 def test_changes_that_do_not_matter_are_not_taken(path, float64):
     """The certificate's bound says what it costs: that much a vertex at most."""
     given = {"tol": 1e-12, "float64": float64, "max_iter": 200}

@@ -52,7 +52,7 @@ def stores(request, tmp_path_factory):
         store.close()
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+@pytest.mark.parametrize("configuration", choice.seeds(5, CONFIGURATIONS))
 def test_programs(stores, configuration):
     for name, (made, limit) in PROGRAMS.items():
         values = {}

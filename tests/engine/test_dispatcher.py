@@ -36,6 +36,7 @@ def expected(store):
     return {name: expected_of(store, program) for name, program in SHARED.items()}
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("devices", [["host", "fake:3"], ["fake:5:3", "host"]], ids=["one", "three"])
 @pytest.mark.parametrize("program", SHARED)
 @shared_options

@@ -112,6 +112,7 @@ def test_graphs_without_edges(tmp_path, devices, vertices):
         assert found.converged and (found.value != 2**32 - 1).sum() == 1
 
 
+@pytest.mark.long
 def test_wide_ids_and_float_weights(tmp_path):
     source, target = skewed_edges(900, 9000, seed=2)
     weight = np.random.default_rng(1).random(9000)

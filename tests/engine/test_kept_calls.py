@@ -21,7 +21,7 @@ from gstream.engine.checkpoint_slots import SlotFolder
 from gstream.engine.engine import Engine
 from gstream.options.stopping import RunStopped, StopRequest
 from pagestore.errors import InputError, ResourceError, UsageError
-from tests.choice import few
+from tests.choice import few, seeds
 from tests.torture.ordeals import in_child
 
 WAYS = {
@@ -116,7 +116,7 @@ def test_every_algorithm_that_sweeps_is_tried():
 
 
 @pytest.mark.longer
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", seeds(19, CALLS))
 def test_killed_in_every_sweep(graphs, tmp_path, name):
     """With SIGKILL; one thread, so that sums are the same, too. It goes on twice: once more from its end."""
     sweeps, expected = sweeps_of(graphs, name)

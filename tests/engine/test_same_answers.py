@@ -61,6 +61,7 @@ def graph(request, edges, tmp_path_factory):
         yield store, source, target, weight
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_bfs(graph, name):
     store, source, target, _ = graph
@@ -74,6 +75,7 @@ def test_bfs(graph, name):
     assert outcome.supersteps == expected[expected != 2**32 - 1].max() + 1
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_sssp(graph, name):
     store, source, target, weight = graph
@@ -82,6 +84,7 @@ def test_sssp(graph, name):
     assert np.array_equal(outcome.value, distances(V, source, target, weight, 7))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_labels(graph, name):
     store, source, target, _ = graph
@@ -102,6 +105,7 @@ class PageRank64(PageRank):
     value = f64
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_pagerank(graph, name):
     store, source, target, _ = graph
@@ -114,6 +118,7 @@ def test_pagerank(graph, name):
     assert abs(double.totals["adrift"] - double.value[np.bincount(source, minlength=V) == 0].sum()) < 1e-15
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_sums_along_weights(graph, name):
     store, source, target, weight = graph

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import choice
 import numpy as np
 import pytest
 from engine_graphs import skewed_edges
@@ -95,7 +96,11 @@ def same(found, expected):
 @pytest.mark.parametrize("devices", ["host", "host:2"])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("limit", [60, 9, 1])
-@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize(
+    "kind",
+    ["walk", "walk from a dead end", "ranks", "weights", "own value and superstep",
+     *choice.also("walk in doubles", "numbers", "sent by superstep")],
+)  # fmt: skip
 def test_they_are_the_drivers(store, way, tmp_path, kind, limit, threads, devices):
     made = MADE[kind](tmp_path)
     made = made() if isinstance(made, type) else made
