@@ -1,4 +1,4 @@
-"""Tables: Parquet and Arrow IPC (files, streams, Feather), read batch by batch.
+"""Tables, read batch by batch: what all have in common, and Arrow IPC (files, streams, Feather).
 
 Columns as options name them, or by name (source/target, src/dst, from/to, ... and weight), else, of three or fewer, the
 first two and a third of fractions, or of integers when it is called like a weight. IDs are integers or strings. A row
@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow
-import pyarrow.parquet as parquet
 
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import BadLines, shown
@@ -69,6 +68,8 @@ class TableSource(EdgeSource):
         listed = options.skipped_path or (workdir or Path()) / "skipped_lines.txt"
         self.bad, self.owns_bad = BadLines(options.bad_lines, listed, self.skipped), True
         self._done = 0
+        self._prunes = False
+        self._passed = 0  # rows of this reading that were not read, as --where holds for none of them
         self._left_out: str | None = None
         try:
             schema = self.schema()
@@ -95,8 +96,9 @@ class TableSource(EdgeSource):
         self._wanted = list(self.columns)
         if self._options.where is None:
             return None
-        condition = Condition(self._options.where)
-        found = condition.expression({field.name: field.type for field in schema})
+        condition, kinds = Condition(self._options.where), {field.name: field.type for field in schema}
+        found = condition.expression(kinds)
+        self._prunes = condition.may_prune(kinds)
         self._wanted += [name for name in condition.columns if name not in self._wanted]
         return found
 
@@ -175,7 +177,7 @@ class TableSource(EdgeSource):
 
         InputError for a null unless bad lines are skipped, and for a damaged file.
         """
-        row = edges = 0
+        row = edges = self._passed = 0
         batches = self.batches(self._wanted)
         if self.owns_bad:
             self.bad.begin()
@@ -186,7 +188,7 @@ class TableSource(EdgeSource):
                     batch = next(batches, None)
                     if batch is None:
                         break
-                    rows, columns = self._left(batch, row)
+                    rows, columns = self._left(batch, row + self._passed)
                 except DAMAGE as error:
                     raise self._damaged(error) from None
                 row += batch.num_rows
@@ -323,24 +325,6 @@ class TableFile(TableSource):
             for name, value in of_path.items():
                 batch = batch.append_column(name, pyarrow.repeat(pyarrow.scalar(value), batch.num_rows))
             yield batch
-
-
-class ParquetSource(TableFile):
-    """A .parquet file, replayable; a row group is decoded in batches."""
-
-    def own_schema(self) -> pyarrow.Schema:
-        """See TableFile."""
-        with parquet.ParquetFile(self._path) as file:
-            return file.schema_arrow
-
-    def own_batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
-        """See TableFile."""
-        with parquet.ParquetFile(self._path, pre_buffer=False) as file:
-            rows, total = 0, max(file.metadata.num_rows, 1)
-            for batch in file.iter_batches(BATCH_ROWS, columns=columns):
-                rows += batch.num_rows
-                self._done = (self.total_bytes or 0) * rows // total
-                yield batch.select(columns)  # Parquet leaves out records without fields
 
 
 class ArrowSource(TableFile):

@@ -73,6 +73,16 @@ class Condition:
             raise self.refusal(0, f"is {found.kind}, no condition; compare it with something")
         return found.expression
 
+    def may_prune(self, kinds: Mapping[str, pyarrow.DataType]) -> bool:
+        """Whether the least and greatest value of each column may tell that no row of a part is left.
+
+        NaN is neither, and holds where a comparison is denied: such conditions on floating point look at every row.
+        """
+        denied = any(isinstance(node, ast.Not | ast.NotEq | ast.NotIn) for node in ast.walk(self._tree))
+        return not denied or not any(
+            "float" in str(kinds[name]) or "double" in str(kinds[name]) for name in self.columns
+        )
+
     def refusal(self, at: int, why: str) -> UsageError:
         """The error for what begins at character `at`, from 0."""
         said = f" ({shown(self.text[at:], 20)!r})" if at < len(self.text) else ""
@@ -288,5 +298,6 @@ class _Binder:
         if types.is_date(kind) or types.is_timestamp(kind):
             zone = getattr(kind, "tz", None)
             field = field if zone is None else field.cast(self._arrow.timestamp(kind.unit))  # the same moment, in UTC
-            return Value(field.cast(self._arrow.timestamp("us"), safe=False), TIME)
+            micro = self._arrow.timestamp("us")  # no cast then, so that Parquet's statistics tell of it
+            return Value(field if kind == micro else field.cast(micro, safe=False), TIME)
         raise self.fail(node, f"column {shown(name)} is of type {kind}, which no condition reads")

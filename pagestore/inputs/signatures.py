@@ -64,7 +64,7 @@ FORMATS = {
     "ldbc": Format((".e", ".v"), "ldbc.LdbcSource"),
     "graph500": Format((".packed", ".g500"), "records.PackedEdgeSource", (), True, False),
     "graph500-int64": Format((".int64",), "records.Int64PairSource", (), True, False),
-    "parquet": Format((".parquet", ".pq"), "arrow.ParquetSource", (b"par1",), True),
+    "parquet": Format((".parquet", ".pq"), "parquet.ParquetSource", (b"par1",), True),
     "arrow": Format((".arrow", ".feather", ".ipc", ".arrows"), "arrow.ArrowSource", (b"arrow1",), True),
     "graphml": Format((".graphml",), "graphfiles.graphml"),
     "gexf": Format((".gexf",), "graphfiles.gexf"),

@@ -162,6 +162,74 @@ def test_the_same_rows_of_every_format(tmp_path, where):
     assert sorted(zip(*(end.tolist() for end in graph_ends(graph)), strict=True)) == ROWS[where]
 
 
+def groups_read(source, monkeypatch):
+    """Numbers of the row groups that a reading of a Parquet file takes."""
+    taken, read_on = [], pq.ParquetFile.iter_batches
+
+    def counted(file, size, groups, **more):
+        taken.extend(groups)
+        return read_on(file, size, groups, **more)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", counted)
+    edges = edges_of(source)
+    monkeypatch.undo()
+    return taken, edges
+
+
+PRUNED = {  # of row groups of 10 rows each: those that are read
+    "src >= 25 and src < 31": [2, 3],
+    "small in (5, 36)": [0, 3],
+    "price > 29.5": [3],
+    "not price <= 29.5": [0, 1, 2, 3],  # NaN is no part of the statistics, and holds
+    "price != 7": [0, 1, 2, 3],
+    "word == 'w35'": [3],
+    "day >= '2024-01-31'": [0, 1, 2, 3],  # other types of times than microseconds are converted row by row
+    "moment < '2024-01-11'": [0],
+    "small * 2 > 70": [0, 1, 2, 3],
+    "src is null": [],
+    "src > 99": [],
+    "note is null": [1],
+}
+
+
+@pytest.mark.parametrize("where", PRUNED)
+def test_row_groups_without_rows_that_are_asked_for_are_not_read(tmp_path, monkeypatch, where):
+    count = 40
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=k) for k in range(count)]
+    table = pa.table(
+        {
+            "src": range(count), "dst": range(1, count + 1), "small": pa.array(range(count), pa.int8()),
+            "price": [float("nan") if k % 10 == 3 else float(k) for k in range(count)],
+            "word": [f"w{k:02}" for k in range(count)], "day": days, "moment": pa.array(days).cast(pa.timestamp("us")),
+            "note": [None if k == 15 else "x" for k in range(count)],
+        }
+    )  # fmt: skip
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=10)
+    source = opened(tmp_path / "a.parquet", tmp_path, where=where, weights=False)
+    taken, edges = groups_read(source, monkeypatch)
+    condition = Condition(where).expression({one.name: one.type for one in table.schema})
+    left = table.filter(condition)
+    assert taken == PRUNED[where]
+    assert edges == list(zip(left["src"].to_pylist(), left["dst"].to_pylist(), strict=True))
+    assert source.skipped.filtered == count - len(edges) and source.position() == source.total_bytes
+
+
+def test_rows_keep_their_numbers_behind_row_groups_that_are_not_read(tmp_path):
+    table = pa.table({"src": [1, 2, 3, 4, None, 6], "dst": [2, 3, 4, 5, 6, 7], "n": [1, 1, 2, 2, 3, 3]})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=2)
+    with pytest.raises(InputError, match="row 4: src is null"):
+        edges_of(opened(tmp_path / "a.parquet", tmp_path, where="n == 3", weights=False))
+
+
+def test_a_partition_that_is_not_asked_for_is_not_read(tmp_path, monkeypatch):
+    for year in (2023, 2024):
+        (tmp_path / "t" / f"year={year}").mkdir(parents=True)
+        pq.write_table(pa.table({"src": [year], "dst": [1]}), tmp_path / "t" / f"year={year}" / "a.parquet")
+    source = opened(tmp_path / "t", tmp_path, where="year == 2024 and src > 0")
+    assert groups_read(source, monkeypatch) == ([0], [(2024, 1)])
+    assert source.skipped.filtered == 1
+
+
 def graph_ends(graph):
     found = list(graph.edges())
     return [np.concatenate([np.asarray(batch[end]) for batch in found]) for end in (0, 1)]
