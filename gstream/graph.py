@@ -101,6 +101,7 @@ class Graph(Methods, Views):
         read from it.
         """
         self._taken.give_back()
+        self.forget_samples()
         self._closed = True
 
     @in_turn
@@ -108,12 +109,14 @@ class Graph(Methods, Views):
         """Give pages, threads, devices and memory that is kept for the next call back. The graph stays open, and the
         next call takes what it needs anew. What results hold stays with them."""
         self._taken.close_engine()
+        self.forget_samples()
         self._store.forget_names()
 
     def begin_again(self) -> None:
         """What a forked child does first: it leaves threads and devices to the parent, and waits for no lock."""
         self._turn, self._stop = Turn(self._store.path), StopRequest()
         self._taken.leave_engine()
+        self._sampling = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._closed:

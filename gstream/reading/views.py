@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from gstream.options.wording import in_python
 from gstream.reading.lists import degree_of, has_edge, list_of
 from gstream.reading.meeting import find_path
 from gstream.reading.names import ids_of, is_vertex, store_id, user_ids
+from gstream.reading.sampling import PAGE_MEMORY, Sample, Sampling
 from gstream.telemetry.progress import shown_counts
 from pagestore.errors import UsageError, plain
 from pagestore.replacing import refuse_replacing
@@ -39,6 +40,7 @@ class Views(ABC):
     """Methods of Graph that read its store; vertices are the user's IDs. Raises UsageError once it is closed."""
 
     __networkx_backend__ = "gstream"  # NetworkX's functions take a graph as it is (gstream.nx)
+    _sampling: Sampling | None = None
 
     @property
     @abstractmethod
@@ -127,6 +129,29 @@ class Views(ABC):
         for place, one in zip(order.tolist(), ids, strict=True):
             found[place] = one if isinstance(one, str) else int(one)
         return found
+
+    @in_python()
+    def sample(
+        self, seeds: Any, fanouts: Sequence[int], *, seed: int = 0, replace: bool = False, direction: str = "in",
+        weights: bool = False, page_memory: str | int = PAGE_MEMORY,
+    ) -> Sample:  # fmt: skip
+        """A neighbour sample around the vertices `seeds`, for graph neural networks: hop by hop, up to fanouts[hop]
+        edges of each vertex that the hop before met first, as PyG's NeighborSampler (Hamilton et al., 2017).
+
+        direction: "in" draws edges that lead to a vertex, "out" edges that leave it. fanout -1 takes all. replace: an
+        edge may be drawn again, and every vertex with edges has exactly the fanout. Same arguments, same sample. Reads
+        the pages of these vertices' lists alone; page_memory of them stays for later calls, until `close`.
+        Raises UsageError for what is no vertex or given twice, and where the store lacks these pages.
+        """
+        if self._sampling is None:
+            self._sampling = Sampling(self.store)
+        return self._sampling.sample(self.store, seeds, fanouts, seed, replace, direction, weights, page_memory)
+
+    def forget_samples(self) -> None:
+        """Give the pages back that samples keep."""
+        sampling, self._sampling = self._sampling, None
+        if sampling is not None:
+            sampling.close()
 
     def edges(self, rows: int = BATCH_ROWS, weights: bool = True) -> Iterator[pyarrow.RecordBatch]:
         """All edges as Arrow record batches of about `rows` rows: source, target and, of a store with weights, weight.
