@@ -52,9 +52,10 @@ class SplitReport:
 
 def split(
     store: str | os.PathLike, path: str | os.PathLike, parts: int, force: bool = False, threads: int | None = None,
-    stripes: tuple[str, ...] = (), progress: Progress | None = None,
+    stripes: tuple[str, ...] = (), progress: Progress | None = None, heads: bool = True,
 ) -> SplitReport:  # fmt: skip
     """Write the store as a graph in `parts` parts, in the folder `path`, which is made. force: replace one there.
+    heads: each part gets those of all vertices.
 
     Raises UsageError (numbers of parts, what is at `path`), StoreError, ResourceError. What an interrupted call leaves
     has no manifest; the next call with this folder removes it.
@@ -64,7 +65,7 @@ def split(
     with open_store(store, stripes) as opened:
         _refuse(opened)
         with _folder(os.fspath(path), force) as folder:
-            manifest = _Splitter(opened, folder, parts, threads, progress).run()
+            manifest = _Splitter(opened, folder, parts, threads, progress, heads and opened.meta.heads).run()
     return SplitReport(os.fspath(path), manifest, time.monotonic() - began)
 
 
@@ -123,14 +124,16 @@ def _folder(path: str, force: bool) -> Iterator[str]:
 class _Splitter:
     """One split of an open store into a locked folder."""
 
-    def __init__(self, store: Store, folder: str, parts: int, threads: int, progress: Progress | None) -> None:
+    def __init__(
+        self, store: Store, folder: str, parts: int, threads: int, progress: Progress | None, heads: bool
+    ) -> None:
         self.store, self.folder, self.threads, self.progress = store, folder, threads, progress
         topologies = [store.topology(name) for name in store.meta.topologies]
         fewest = min(topology.pages for topology in topologies)
         self.step = max(1, STRETCH_BYTES // store.meta.page_bytes)
         stretch = max(1, min(self.step, fewest // (STRETCHES_A_PART * parts)))
         self.metas = [
-            replace(store.meta, stripes=(), stripe_pages=0, part=part, parts=parts, part_stretch=stretch)
+            replace(store.meta, heads=heads, stripes=(), stripe_pages=0, part=part, parts=parts, part_stretch=stretch)
             for part in range(parts)
         ]
         self.topologies, self.done = topologies, 0
@@ -177,7 +180,7 @@ class _Splitter:
         path = os.path.join(self.folder, part_name(number))
         file = PartialFile(path, self._datasets(meta), said, min(meta.page_bytes, MOST_ALIGNED))
         try:
-            for name in self.store.array_names:
+            for name in [name for name in self.store.array_names if meta.heads or not name.endswith("/heads")]:
                 sums[name] = self._copy_array(file, name)
             for topology in self.topologies:
                 named = np.zeros(-(-meta.vertices // WORD), "<u8")

@@ -37,9 +37,12 @@ def plan(**given: Any) -> None:
     passes for predecessors and --certify move is not planned; a memory cap has to be enough for them, too.
 
     Without a store, for a graph of --vertices and --edges; --weighted and --undirected say what it is. With --machine,
-    for another machine, such as one with GPUs.
+    for another machine, such as one with GPUs. With --ranks N, for N such machines that share the run on a graph in
+    parts, with their cores.
     """
     skip_blas_for(given["algorithm"])
+    given |= {name: whole_number(f"--{name}", given[name]) for name in ("vertices", "edges")}
+    ranks = int(given["ranks"]) if given["ranks"].isdecimal() else None  # else as for run, which a plan is not about
     algorithm, store, own = given["algorithm"], given["store"], own_options(given)
     parameters = parse_parameters(given["param"] or [])
     is_counted = store is None
@@ -52,19 +55,36 @@ def plan(**given: Any) -> None:
     check_asked(given, own, parameters)
     program = load_program(algorithm) if is_program_path(algorithm) else None
     options = engine_options(given) | checkpoint_options(given)
-    if is_counted or given["machine"] is not None:
-        facts = _elsewhere(given, graph, own, options, program, parameters)
+    if is_counted or given["machine"] is not None or ranks is not None:
+        facts = _elsewhere(given, graph, own, options, program, parameters, ranks)
     else:
         facts = _here(given, own, options, program, parameters)
     facts = {"algorithm": algorithm, "execution": own.get("execution", "sync"), **facts}
     if given["json"]:
         print_json(facts)
+    elif ranks is not None:
+        from gstream.algorithms.rank_plans import rank_lines
+
+        print_pairs(rank_lines(facts))
     else:
         print_pairs(plan_lines(facts))
 
 
 plan.counted = True  # type: ignore[attr-defined]
 plan = takes_run_options(plan)
+
+
+def whole_number(flag: str, given: str | None) -> int | None:
+    """A count as people write it: 6000000000, or 6e9. Raises UsageError."""
+    if given is None:
+        return None
+    try:
+        number = float(given)
+        if number == int(number):
+            return int(given) if given.isdecimal() else int(number)
+    except (ValueError, OverflowError):
+        pass
+    raise UsageError(f"{flag} {given}: must be a whole number, as 6000000000 or 6e9.")
 
 
 def refuse_counts(given: dict[str, Any]) -> None:
@@ -104,10 +124,11 @@ def _here(
 
 def _elsewhere(
     given: dict[str, Any], graph: dict[str, bool], own: dict[str, Any], options: dict[str, Any], program: Any,
-    parameters: dict[str, Any],
+    parameters: dict[str, Any], ranks: int | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The plan of a graph that is only counted, or for another machine."""
+    """The plan of a graph that is only counted, or for another machine, or for several."""
     from gstream.algorithms.machine_plans import counted, machine_facts
+    from gstream.algorithms.rank_plans import rank_facts
     from gstream.planning.machines import find_machine
     from pagestore.parts import open_whole
 
@@ -123,6 +144,8 @@ def _elsewhere(
     else:
         machine = find_machine(name)
     with opening as store:
+        if ranks is not None:
+            return rank_facts(algorithm, store, machine, own, options, ranks, given["certify"], program, parameters)
         found = machine_facts(algorithm, store, machine, own, options, given["certify"], program, parameters)
         return {"store": str(store.path), **found}
 

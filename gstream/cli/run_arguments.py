@@ -93,7 +93,7 @@ DRIVERS: dict[str, Declared] = {
         "ranks": _option(
             str,
             "auto|off",
-            "Share the run with the processes that mpiexec or srun started. off: alone.",
+            "Share the run with the processes that mpiexec or srun started. off: alone. plan takes a number, too.",
             default="auto",
         ),
     },
@@ -121,8 +121,8 @@ DRIVERS: dict[str, Declared] = {
 COUNTED_HEADING = "Without a store, or for another machine"
 COUNTED: dict[str, Declared] = {
     COUNTED_HEADING: {
-        "vertices": _option(int, "N", "Vertices of the graph. --undirected and --weighted say what it is."),
-        "edges": _option(int, "N", "Its edges; undirected ones each once."),
+        "vertices": _option(str, "N", "Vertices of the graph. --undirected and --weighted say what it is."),
+        "edges": _option(str, "N", "Its edges; undirected ones each once."),
         "order": _option(str, "natural|degree", "Its order in the store.", default="natural"),
         "machine": _option(str, "NAME|FILE", "Plan for laptop, h100x8, ..., or a file of gstream doctor --save."),
     }

@@ -43,6 +43,7 @@ def split(
     parts: int = typer.Option(..., "--parts", metavar="N", help="Parts: as many as there will be ranks."),
     stripe: list[str] = typer.Option(None, "--stripe", metavar="A,B,...", help="Folders of the store's stripes."),
     threads: int = typer.Option(None, metavar="N", help="Threads that read. Default: all cores."),
+    no_heads: bool = typer.Option(False, "--no-heads", help="Leave the first neighbours of each vertex out."),
     force: bool = typer.Option(False, "--force", help="Replace FOLDER if it is a graph in parts."),
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
     progress: str = typer.Option("auto", metavar="auto|plain|json|off", help=logs.HELP),
@@ -55,7 +56,7 @@ def split(
     """
     skip_blas()
     logs.begin(progress, log_file, surroundings.typed, [store])
-    report = split_with_bar(store, folder, parts, force, threads, stripe_folders(stripe))
+    report = split_with_bar(store, folder, parts, force, threads, stripe_folders(stripe), not no_heads)
     if json:
         print_json(split_facts(report))
     else:
@@ -63,7 +64,7 @@ def split(
 
 
 def split_with_bar(
-    store: Path, folder: Path, parts: int, force: bool, threads: int | None, stripes: Sequence[str]
+    store: Path, folder: Path, parts: int, force: bool, threads: int | None, stripes: Sequence[str], heads: bool = True
 ) -> SplitReport:
     """Split with a progress bar."""
     from pagestore.split import split as split_store
@@ -71,7 +72,7 @@ def split_with_bar(
     with ProgressBar() as bar:
         return split_store(
             store, folder, parts, force, threads, tuple(stripes),
-            lambda done, total: bar(Step("split", done, total, "bytes")),
+            lambda done, total: bar(Step("split", done, total, "bytes")), heads,
         )  # fmt: skip
 
 

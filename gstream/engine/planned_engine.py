@@ -67,7 +67,7 @@ class NothingRead:
 
     def unread(self, table: PageTable, plan: SourcePlan) -> int:
         """All pages that are to stay in host memory."""
-        return table.pages if plan.resident else 0
+        return table.taken if plan.resident else 0
 
     def cached(self, table: PageTable, plan: SourcePlan) -> int:
         """None."""
@@ -115,14 +115,16 @@ class PlannedCosts:
 
 class PlannedEngine(Engine):
     """Plans runs over `store`, a real one or a CountedStore, on `machine`. host_memory: a cap, in bytes, as the options
-    can't have one that this machine lacks.
+    can't have one that this machine lacks. ranks: that share a run, of which this plans one.
 
     Raises UsageError, and DeviceMissingError for a GPU that the machine lacks.
     """
 
     plans_only = True
 
-    def __init__(self, store: Any, options: RunOptions, machine: Machine, host_memory: int | None = None) -> None:
+    def __init__(
+        self, store: Any, options: RunOptions, machine: Machine, host_memory: int | None = None, ranks: int = 1
+    ) -> None:
         self.store, self.options, self.machine, self.note = store, options, machine, ""
         every = ",".join(f"cuda:{number}" for number in range(machine.gpus)) or "host"
         self.specs, beside = split_cores(parse_devices([every] if is_auto(options.devices) else options.devices))
@@ -135,7 +137,7 @@ class PlannedEngine(Engine):
         gpus = self.on_gpus
         self.sheet = not machine.is_measured(gpus)
         self.device_counts = len(self.specs), sum(spec.kind == "host" for spec in self.specs)
-        self.graph = graph_of(store, len(self.specs))
+        self.graph = graph_of(store, len(self.specs), ranks)
         planned = [PlannedDevice(int(machine.gpu_memory * USABLE) if gpus else None) for _ in self.specs]
         self.devices: Any = planned
         alone = planned[:1]

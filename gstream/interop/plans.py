@@ -20,16 +20,18 @@ def _spoken(line: str) -> str:
 @in_python(_spoken)
 def plan(
     algorithm: str, *, vertices: int, edges: int, weighted: bool = False, undirected: bool = False,
-    order: str = "natural", machine: str | os.PathLike | Machine | None = None, **given: Any,
+    order: str = "natural", machine: str | os.PathLike | Machine | None = None, ranks: int | None = None, **given: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """What a run of `algorithm` would hold, move and take, as `gstream plan --vertices --edges --json`; nothing is run.
 
     vertices, edges: of the graph, an undirected edge once. weighted: it has weights; an algorithm that has an option of
     that name reads them. order: "natural" or "degree", of the store. machine: a name ("h100x8"), a file of `gstream
-    doctor --save`, or a gstream.planning.machines.Machine; None: this one. given: the algorithm's own options, and
+    doctor --save`, or a gstream.planning.machines.Machine; None: this one. ranks: that share the run on a graph in
+    parts, each with a machine's cores; the plan is then of each of them. given: the algorithm's own options, and
     RunOptions by name. Raises UsageError, InputError for a file that is no machine, CapError for too little memory.
     """
     from gstream.algorithms.machine_plans import counted, machine_facts
+    from gstream.algorithms.rank_plans import rank_facts
     from gstream.algorithms.registry import find_algorithm
     from gstream.options.run_options import RunOptions
     from gstream.planning.machines import Machine, find_machine
@@ -47,4 +49,6 @@ def plan(
     if machine is None:
         machine = this_machine()
     where = machine if isinstance(machine, Machine) else find_machine(machine)
+    if ranks is not None:
+        return {"algorithm": algorithm} | rank_facts(algorithm, store, where, own, options, ranks)
     return {"algorithm": algorithm, "store": store.path} | machine_facts(algorithm, store, where, own, options)

@@ -6,6 +6,7 @@ object:
     name, about              what it is called and is, in a line
     cores, memory            of the host; bytes
     disk                     bytes/s of reads by several threads
+    network                  bytes/s that it sends to other machines, and takes at the same time
     gpus, gpu, gpu_memory    how many, their name, bytes of each
     core_rates, gpu_rates    rates, as of Constants and GpuConstants in cost_equations; what is left out is usual
     convert                  edges/s of conversion by kind of input: text, binary, generate
@@ -28,9 +29,10 @@ from pagestore.errors import InputError, UsageError
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "machines"
 INPUTS = ("text", "binary", "generate")
 LIMITS: dict[str, tuple[float, float]] = {
-    "cores": (1, 1 << 16), "memory": (1 << 20, 1 << 50), "disk": (1e6, 1e12), "gpus": (0, 1024),
-    "gpu_memory": (1 << 20, 1 << 44),
+    "cores": (1, 1 << 16), "memory": (1 << 20, 1 << 50), "disk": (1e6, 1e12), "network": (1e6, 1e13),
+    "gpus": (0, 1024), "gpu_memory": (1 << 20, 1 << 44),
 }  # fmt: skip
+FRACTIONS = ("disk", "network")  # of these fields: others are whole numbers
 RATES = {
     "core_rates": {entry.name for entry in fields(Constants)}, "convert": set(INPUTS),
     "gpu_rates": {entry.name for entry in fields(GpuConstants)} - {"lanes"},
@@ -49,6 +51,7 @@ class Machine:
     memory: int
     about: str = ""
     disk: float = Constants.disk
+    network: float = 1.25e9
     gpus: int = 0
     gpu: str = ""
     gpu_memory: int = 1 << 20
@@ -120,9 +123,9 @@ def _checked(where: str, name: str, value: Any) -> Any:
     if name in LIMITS:
         least, most = LIMITS[name]
         number = _number(f"{where}: field {name!r}", value, least, most)
-        if name != "disk" and number != int(number):
+        if name not in FRACTIONS and number != int(number):
             raise InputError(f"{where}: field {name!r} is {value!r}; it must be a whole number.")
-        return number if name == "disk" else int(number)
+        return number if name in FRACTIONS else int(number)
     if name in ("name", "about", "gpu"):
         if not isinstance(value, str):
             raise InputError(f"{where}: field {name!r} is {value!r}; it must be text.")

@@ -13,6 +13,7 @@ from gstream.algorithms.machine_plans import machine_facts
 from gstream.algorithms.registry import ALGORITHMS
 from gstream.planning.counted_store import CountedStore
 from gstream.planning.machines import FOLDER, Machine, find_machine, machine_of, names, save_machine
+from gstream.planning.rank_volumes import P, named_vertices, scale_of
 from pagestore.errors import CapError, DeviceMissingError, InputError, UsageError
 from tests.answers.graphs import Example
 
@@ -138,9 +139,35 @@ def test_files_that_are_no_machine(text, message):
     assert str(caught.value).startswith(message)
 
 
+@pytest.mark.parametrize("ranks, billions", [(64, 3.06), (512, 0.81), (2048, 0.29)])
+def test_mirrors_of_rmat_are_those_of_the_exact_model(ranks, billions):
+    """Bytes of 4-byte values that the pages of a part of RMAT 34 name, as its exact model has them."""
+    assert scale_of(6 * 10**9, 275 * 10**9) == 34
+    assert 4 * named_vertices(34, 275e9 / ranks) / 1e9 == pytest.approx(billions, rel=0.02)
+
+
+def test_small_counts_of_mirrors_are_those_of_drawn_edges():
+    bits = np.random.default_rng(1).random((20_000, 10)) > P
+    drawn = len(np.unique(bits @ (1 << np.arange(10))))
+    assert named_vertices(10, len(bits)) == pytest.approx(drawn, rel=0.05)
+
+
+def test_more_ranks_hold_and_send_less_and_take_less_time():
+    call = {"vertices": 10**8, "edges": 10**10, "machine": "dgx-h100"}
+    found = [gstream.plan("pagerank", ranks=ranks, **call) for ranks in (2, 8, 64)]
+    for name in ("memory_bytes", "part_bytes", "exchanged_bytes", "work_seconds", "seconds_a_superstep"):
+        figures = [facts[name] for facts in found]
+        assert figures == sorted(figures, reverse=True) and figures[-1] > 0, name
+    assert found[0]["work_seconds"] == pytest.approx(32 * found[2]["work_seconds"], rel=0.1)
+    bits = gstream.plan("bfs", source=1, ranks=64, **call)
+    assert bits["frontier"] and bits["exchanged_bytes"] > 10**8 / 8
+
+
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
+        ({"ranks": 1}, UsageError, "ranks 1: it must be 2 to 4096"),
+        ({"ranks": 4, "devices": "cuda:0"}, UsageError, "devices cuda:0: ranks take cores alone."),
         ({"machine": "abacus"}, UsageError, "machine abacus: No such file or directory. Known are dgx-h100, h100x1,"),
         ({"edges": 0}, UsageError, "edges 0: must be 1 to"),
         ({"vertices": 1 << 41}, UsageError, "vertices 2199023255552: must be 1 to"),

@@ -139,6 +139,9 @@ def test_a_plan_of_counts(store: Path, gstream: Command) -> None:
     assert sum(weighed.values()) > 1.5 * sum(plain.values()), "pages with weights, and strengths"
     here = json.loads(gstream("plan", "wcc", "--vertices", 10, "--edges", 20, "--json").stdout)
     assert here["devices_are"] == "host" and here["call_seconds"]["usual"] > 0
+    many = gstream("plan", "wcc", "--vertices", "1e6", "--edges", "1e7", "--machine", "laptop", "--ranks", 4)
+    for line in ("run", "parts", "holds", "mirrors", "sends", "takes", "rests on"):
+        assert re.search(f"^{line} ", many.stdout, re.MULTILINE), (line, many)
     there = json.loads(gstream("plan", "wcc", store, "--machine", "laptop", "--json").stdout)
     assert there["machine"] == "laptop" and "convert_seconds" not in there
 
@@ -151,6 +154,8 @@ def test_a_plan_of_counts(store: Path, gstream: Command) -> None:
         (["graph.gs", "--edges", "5"], "--edges: graph.gs says how many there are. Leave it out, or leave graph.gs"),
         (["edges.txt"], "edges.txt: is an edge list, and its size does not say how many vertices and edges it has."),
         (["graph.gs", "--machine", "none.json"], "--machine none.json: No such file or directory. Known are "),
+        (["--vertices", "5.5", "--edges", "5"], "--vertices 5.5: must be a whole number, as 6000000000 or 6e9."),
+        (["--vertices", "1e99999", "--edges", "x"], "--vertices 1e99999: must be a whole number, as"),
         (["--vertices", "5", "--edges", "5", "--order", "x"], "--order x: is unknown; it must be one of natural, de"),
     ],
 )

@@ -150,6 +150,13 @@ def test_what_is_not_a_split_is_left_alone(made):
     assert (folder / "notes.txt").exists() and not (made / "new.parts").exists()
 
 
+def test_parts_may_do_without_heads(made):
+    split(made / "graph.gs", made / "bare.parts", PARTS, threads=1, heads=False)
+    with open_part(made / "bare.parts", 1, PARTS) as part:
+        assert not part.meta.heads and not [name for name in part.array_names if name.endswith("heads")]
+    assert verify(made / "bare.parts").ok
+
+
 def test_compressed_pages_are_not_split(tmp_path):
     with pytest.raises(UsageError, match="--compress off"):
         split(store_in(tmp_path, compress="on"), tmp_path / "graph.parts", 2)

@@ -1,0 +1,95 @@
+"""Plans of runs that ranks share, on paper: `gstream plan --ranks 64 --machine dgx-h100`. A rank has a machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from gstream.algorithms.plans import plan_of, plan_of_own
+from gstream.engine.planned_engine import PlannedEngine
+from gstream.options.auto_devices import is_auto
+from gstream.options.run_options import RunOptions, parse_devices
+from gstream.planning.machines import Machine
+from gstream.planning.plan import Plan
+from gstream.planning.rank_volumes import volumes
+from pagestore.errors import UsageError
+from pagestore.meta import MOST_PARTS
+from pagestore.sizes import parse_size, show_bytes, show_count, show_seconds
+
+READS_BYTES = 1 / 8  # of a vertex and topology: which a part's pages name
+
+
+class RankEngine(PlannedEngine):
+    """Plans the share of one of several ranks; `program` is what was planned last."""
+
+    program: Any = None
+
+    def plan(self, program: Any, code: Any = None) -> Plan:
+        """As of Engine."""
+        self.program = program
+        return super().plan(program, code)
+
+
+def rank_facts(
+    algorithm: str, store: Any, machine: Machine, own: dict[str, Any], options: dict[str, Any], ranks: int,
+    certify: bool = False, program: Any = None, parameters: dict[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """What each of `ranks` ranks holds, exchanges and takes, with a machine's cores each. Raises UsageError."""
+    if not 2 <= ranks <= MOST_PARTS:
+        raise UsageError(f"--ranks {ranks}: it must be 2 to {MOST_PARTS}, or auto, or off.")
+    cap = parse_size(options.pop("host_memory", None), "--host-memory")
+    wanted = RunOptions(**options)
+    if not is_auto(wanted.devices) and any(spec.kind != "host" for spec in parse_devices(wanted.devices)):
+        raise UsageError(f"--devices {','.join(wanted.devices)}: ranks take cores alone. Leave it out.")
+    engine = RankEngine(store, replace(wanted, devices=["host"]), machine, cap, ranks)
+    with engine:
+        if program is not None:
+            planned = plan_of_own(program, engine, parameters or {})
+        else:
+            planned = plan_of(algorithm, engine, own, certify)
+    meta = store.meta
+    told = volumes(meta.vertices, meta.edges, ranks, type(engine.program).value.dtype.itemsize, planned.sweep)
+    work, exchange = planned.superstep_seconds() / ranks, told.bytes / machine.network
+    return {
+        "store": str(store.path), "machine": machine.name, "ranks": ranks, "frontier": planned.sweep is False,
+        "host_bytes": planned.host_bytes, "memory_bytes": sum(planned.host_bytes.values()), "lacks": engine.lacks,
+        "in_host_memory": {name: source.resident for name, source in planned.sources.items()},
+        "part_bytes": part_bytes(store, planned, ranks), "mirrors": told.mirrors, "exchanged_bytes": told.bytes,
+        "work_seconds": work, "exchange_seconds": exchange, "seconds_a_superstep": work + exchange,
+        "network": machine.network, "sources": machine.sources,
+    }  # fmt: skip
+
+
+def part_bytes(store: Any, planned: Plan, ranks: int) -> int:
+    """Of a part's file: its pages, and arrays of all vertices."""
+    meta, total = store.meta, 0.0
+    for name in meta.topologies:
+        topology = store.topology(name)
+        page = topology.layout.page_bytes + topology.weight_page_bytes
+        total += page * len(topology.directory) / ranks + topology.directory.nbytes
+        total += topology.head_rows * 4 * meta.id_bytes + meta.vertices * READS_BYTES
+    degrees = planned.graph.degree_bytes * (2 if meta.directed else 1)
+    order = meta.id_bytes if meta.order != "natural" else 0
+    return int(total + meta.vertices * (degrees + order))
+
+
+def rank_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """The same for people."""
+    resident = all(facts["in_host_memory"].values())
+    most = "at most " if facts["frontier"] else ""
+    lines = [
+        ("run", f"{facts['algorithm']} on {facts['store']}, {facts['ranks']} ranks, each with the cores of one "
+                f"{facts['machine']}"),
+        ("parts", f"{show_bytes(facts['part_bytes'])} of disk each; pages {'in memory' if resident else 'from disk'}"),
+        *(("holds", f"{show_bytes(size)} {name}") for name, size in facts["host_bytes"].items() if size),
+        ("in all", f"{show_bytes(facts['memory_bytes'])} of memory each"),
+        *([("lacks", f"memory: {show_bytes(facts['lacks'])} are needed, more than {facts['machine']} has")]
+          if facts["lacks"] else []),
+        ("mirrors", f"about {show_count(facts['mirrors'])} each, of a graph like RMAT's"),
+        ("sends", f"{most}about {show_bytes(facts['exchanged_bytes'])} each, a superstep"),
+        ("takes", f"{most}about {show_seconds(facts['seconds_a_superstep'])} a superstep: "
+                  f"{show_seconds(facts['work_seconds'])} of work, then {show_seconds(facts['exchange_seconds'])} of "
+                  f"exchange at {facts['network'] / 1e9:.3g} GB/s"),
+        ("rests on", "a model of volumes and the machine's figures; no run on several machines was measured"),
+    ]  # fmt: skip
+    return [*lines, *(("of which", f"{name}: {said}") for name, said in facts["sources"].items() if "gpu" not in name)]

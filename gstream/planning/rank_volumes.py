@@ -1,0 +1,46 @@
+"""What ranks exchange in a superstep on a graph in parts, on paper: of graphs that are like RMAT's.
+
+RMAT's vertex with j of its s bits set begins (and ends) an edge with chance p^(s-j) q^j, p = a + b = 0.76. A part of
+E / N edges names it with chance 1 - exp(-E / N * that). So the vertices that a part names, its mirrors and its own, are
+a sum over j of C(s, j) such chances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb, expm1
+
+P = 0.76  # a + b of Graph500's RMAT
+MOST_SCALE = 64
+
+
+@dataclass(frozen=True)
+class Volumes:
+    """A rank's, in a superstep. mirrors: vertices of other ranks' slices that its pages name; listed: those that its
+    pages list; bytes: that it sends, at most."""
+
+    mirrors: int
+    listed: int
+    bytes: int
+
+
+def named_vertices(scale: int, edges: float) -> float:
+    """Vertices of RMAT of this scale that so many edges name at one end."""
+    return sum(-comb(scale, j) * expm1(-edges * P ** (scale - j) * (1 - P) ** j) for j in range(scale + 1))
+
+
+def scale_of(vertices: int, edges: int) -> int:
+    """The scale at which RMAT with so many edges has about so many vertices with edges."""
+    return min(range(1, MOST_SCALE), key=lambda scale: abs(named_vertices(scale, 2 * edges) - vertices))
+
+
+def volumes(vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool) -> Volumes:
+    """Of a program whose values have `value_bytes`. sums: it sweeps all edges, and sums in 8 bytes; else values that
+    change go, with the bits of the frontier: as much as all of them at most."""
+    outside = (ranks - 1) / ranks
+    mirrors = int(outside * min(vertices, named_vertices(scale_of(vertices, edges), edges / ranks)))
+    listed = int(outside * vertices / ranks)
+    if sums:
+        return Volumes(mirrors, listed, value_bytes * mirrors + 8 * listed)
+    bits = int(2 * outside * vertices / 8)
+    return Volumes(mirrors, listed, value_bytes * (2 * mirrors + listed) + bits)
