@@ -110,7 +110,7 @@ def carry_out(given: dict[str, Any], task: Task, link: Link, ranks: Ranks | None
     if output == TO_STDOUT:
         refuse_closed(output)
     check_written(given, known, inputs, force, ranks is not None)
-    check_plot(given["plot"], force)
+    check_plot(given["plot"], force, known is not None and known.rows in (EDGE, STORED_EDGE))
     link.tell("checked")
 
     skip_blas_for(algorithm)
@@ -151,10 +151,6 @@ def compute(
         write_part(result, output, options["ranks"], given["ldbc"])
     elif output is not None:
         result.write(output, ldbc=given["ldbc"], force=True)  # what exists was refused before the run
-    if given["plot"] is not None:
-        from gstream.reporting.plots import plot_result
-
-        plot_result(result, path=given["plot"])
     summary = apart(result.summary, seconds, compiled())
     if "ranks" in options:
         summary = add_up(summary, options["ranks"])
@@ -162,6 +158,10 @@ def compute(
         write_records(given, recorder, known, result, summary, about, planned)
     summary["lost"] = [loss._asdict() for loss in task.losses]
     show(summary, result, output, given["json"], given["resume"])
+    if given["plot"] is not None:  # last: an answer of too many edges is not lost by that
+        from gstream.reporting.plots import plot_result
+
+        plot_result(result, path=given["plot"])
 
 
 def check_kept(known: Algorithm | None, options: dict[str, Any]) -> None:
@@ -235,13 +235,13 @@ def check_columns(graph: Graph, known: Algorithm | None, output: Path | None, ld
         check_edge_columns(output, ("source", "target"))
 
 
-def check_plot(plot: Path | None, force: bool) -> None:
-    """Raise, before anything is computed, where no plot can be drawn."""
+def check_plot(plot: Path | None, force: bool, edges: bool) -> None:
+    """Raise, before anything is computed, where no plot can be drawn. edges: those may be the answer."""
     if plot is None:
         return
     from gstream.reporting.plots import check_plot as check
 
-    check(plot)
+    check(plot, edges)
     refuse_existing(plot, force, example="degrees.png")
 
 

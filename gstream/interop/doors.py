@@ -137,44 +137,49 @@ def from_edges(
 @door(StoreOptions, **ENDS)
 def from_arrow(
     data: Any, source: int | str | None = None, target: int | str | None = None, weight: int | str | bool | None = None,
-    *, where: str | None = None, store: PathLike | None = None, num_vertices: int | None = None,
-    **options: Unpack[StoreOptions],
+    *, where: str | None = None, bad_lines: str = "fail", store: PathLike | None = None,
+    num_vertices: int | None = None, **options: Unpack[StoreOptions],
 ) -> Graph:  # fmt: skip
     """A graph of a table's rows. data: anything with `__arrow_c_stream__`: pyarrow, pandas, Polars, DuckDB relations.
 
     A stream is read once, batch by batch, within `memory`. source, target, weight: columns by name, or by number from
     1; None: by known names (src/dst, from/to, ..., weight), or the first ones of two or three. weight=False leaves
-    weights out. where: a condition on rows, as "amount > 100". IDs are integers or strings. store: the store to write;
-    None: a temporary one. Raises InputError for rows that are no edges, UsageError for columns that are not there.
+    weights out. IDs are integers or strings.
+    where: a condition on rows, as "amount > 100". bad_lines: "skip" leaves out rows that are no edges: a null, an ID
+    below 0, a weight that is not finite. A warning counts them; beside a named store, a file lists them.
+    store: the store to write; None: a temporary one. Raises InputError for rows that are no edges, UsageError for
+    columns that are not there.
     """
     from gstream.interop.tables import graph_of_table
 
-    return graph_of_table(data, (source, target, weight), where, store, num_vertices, options)
+    return graph_of_table(data, (source, target, weight), (where, bad_lines), store, num_vertices, options)
 
 
 @door(StoreOptions, **ENDS)
 def from_pandas(
     frame: Any, source: int | str | None = None, target: int | str | None = None,
-    weight: int | str | bool | None = None, *, where: str | None = None, store: PathLike | None = None,
-    num_vertices: int | None = None, **options: Unpack[StoreOptions],
+    weight: int | str | bool | None = None, *, where: str | None = None, bad_lines: str = "fail",
+    store: PathLike | None = None, num_vertices: int | None = None, **options: Unpack[StoreOptions],
 ) -> Graph:  # fmt: skip
     """A graph of the rows of a pandas.DataFrame, without its index; otherwise as `from_arrow`."""
     from gstream.interop.tables import PandasTable, graph_of_table
 
-    return graph_of_table(PandasTable(frame), (source, target, weight), where, store, num_vertices, options)
+    return graph_of_table(
+        PandasTable(frame), (source, target, weight), (where, bad_lines), store, num_vertices, options
+    )
 
 
 @door(StoreOptions, **ENDS)
 def from_polars(
     frame: Any, source: int | str | None = None, target: int | str | None = None,
-    weight: int | str | bool | None = None, *, where: str | None = None, store: PathLike | None = None,
-    num_vertices: int | None = None, **options: Unpack[StoreOptions],
+    weight: int | str | bool | None = None, *, where: str | None = None, bad_lines: str = "fail",
+    store: PathLike | None = None, num_vertices: int | None = None, **options: Unpack[StoreOptions],
 ) -> Graph:  # fmt: skip
     """A graph of the rows of a polars.DataFrame, or of a LazyFrame once it is collected; otherwise as `from_arrow`."""
     from gstream.interop.tables import graph_of_table
 
     table = frame.collect() if hasattr(frame, "collect") else frame
-    return graph_of_table(table, (source, target, weight), where, store, num_vertices, options)
+    return graph_of_table(table, (source, target, weight), (where, bad_lines), store, num_vertices, options)
 
 
 @door()

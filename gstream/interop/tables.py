@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gstream.graph import Graph
+from gstream.interop.files import gone_on_failure, skipped_file
 from gstream.interop.options import split_options
 from gstream.interop.sources import arrow_stream, numbered_names
 from gstream.interop.storing import converted, graph_of, place_of, removed_on_failure, work_shown
+from gstream.options.written import refuse_existing
 from pagestore.errors import UsageError
 from pagestore.inmemory import MOST_EDGES
 from pagestore.inputs.base import EdgeChunk
 from pagestore.inputs.streamtable import StreamTable
 from pagestore.memory import ArraySource
+
+if TYPE_CHECKING:
+    from pagestore.convert.options import ConvertOptions
+    from pagestore.inputs.base import InputOptions
 
 
 class PandasTable:
@@ -45,19 +52,32 @@ class PandasTable:
 
 
 def graph_of_table(
-    data: Any, columns: tuple[Any, Any, Any], where: str | None, store: str | os.PathLike | None,
+    data: Any, columns: tuple[Any, Any, Any], rows_left: tuple[str | None, str], store: str | os.PathLike | None,
     num_vertices: int | None, given: Mapping[str, Any],
 ) -> Graph:  # fmt: skip
     """The graph of a table or a stream; columns: source, target and weight, None where they are to be found.
 
-    where: the condition on rows, None for all.
+    rows_left: the condition on rows, None for all; and "skip" or "fail" for rows that are no edges.
     """
+    where, bad_lines = rows_left
     source_column, target_column, weight = columns
     asked = dict(given) | {"source_column": source_column, "target_column": target_column, "num_vertices": num_vertices}
     asked |= {"weights": weight is not False, "where": where}
+    asked["bad_lines"] = bad_lines
     if weight is not None and not isinstance(weight, bool):
         asked["weight_column"] = weight
-    storing, reading = split_options(asked)
+    path = Path(store) if bad_lines == "skip" and isinstance(store, str | os.PathLike) else None
+    skipped = None if path is None else skipped_file(path)
+    storing, reading = split_options(asked, skipped)
+    if path is None or skipped is None:
+        return _graph(data, reading, store, storing, given)
+    refuse_existing(skipped, storing.replace)
+    with gone_on_failure(skipped, path):
+        return _graph(data, reading, store, storing, given)
+
+
+def _graph(data: Any, reading: InputOptions, store: Any, storing: ConvertOptions, given: Mapping[str, Any]) -> Graph:
+    """The same with checked options."""
     opened, again, rows = data.stream() if isinstance(data, PandasTable) else arrow_stream(data)
     table = StreamTable("table", opened, again, reading)
     table.assumptions = (f"table: {table.assumed()}",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,16 @@ MOST_EDGES = 2000  # of a drawing: past it nobody sees which vertices are joined
 MOST_NAMED = 60
 
 
-def check_plot(path: str | os.PathLike) -> None:
-    """Raise, before anything is computed, where no plot can be written to `path`."""
+def check_plot(path: str | os.PathLike, edges: bool = False) -> None:
+    """Raise, before anything is computed, where no plot can be written to `path`. edges: they may have to be drawn."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
     except ImportError:
         raise UsageError(
             "--plot: needs matplotlib, which is not here. pip install matplotlib, or leave --plot out."
         ) from None
+    if edges and find_spec("networkx") is None:
+        raise UsageError("--plot: needs networkx to draw edges, which is not here. pip install networkx.")
     known = sorted(FigureCanvasAgg.get_supported_filetypes())
     ending = os.path.splitext(os.fspath(path))[1].lstrip(".").lower()
     if ending not in known:

@@ -218,7 +218,7 @@ class MetisSource(AdjacencySource):
         super().__init__(path, options, workdir, memory_bytes)
         self.directed, self.weighted = False, self.weighted_lists and options.weights
         # a list left out would break the count of vertices and the symmetry, so bad lines always stop the reading
-        self.bad = BadLines("fail", workdir / "skipped_lines.txt", self.skipped)
+        self.bad = BadLines("fail", None, self.skipped)
 
     def begin(self, stream: ByteStream) -> Head:
         head, line = HeadReader(stream), b"%"

@@ -55,18 +55,15 @@ class TableSource(EdgeSource):
     """
 
     remedy = "Write it again."  # for a table that can't be read
-    null_remedy = "Drop the row, or pass --bad-lines skip."
 
     def __init__(
         self, name: str, options: InputOptions, total_bytes: int | None, replayable: bool = True,
-        workdir: Path | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self._options, self._ids = options, option_range(options)
         self.name, self.replayable = name, replayable
         self.total_bytes = total_bytes
-        listed = options.skipped_path or (workdir or Path()) / "skipped_lines.txt"
-        self.bad, self.owns_bad = BadLines(options.bad_lines, listed, self.skipped), True
+        self.bad, self.owns_bad = BadLines(options.bad_lines, options.skipped_path, self.skipped), True
         self._done = 0
         self._prunes = False
         self._passed = 0  # rows of this reading that were not read, as --where holds for none of them
@@ -219,7 +216,8 @@ class TableSource(EdgeSource):
         if not self.bad.skips:
             at, column = first_null(self.columns, columns)
             raise InputError(
-                f"{self.name}: row {rows + at}: {shown(column)} is null; an edge has a value there. {self.null_remedy}"
+                f"{self.name}: row {rows + at}: {shown(column)} is null; an edge has a value there. "
+                "Drop the row, or pass --bad-lines skip."
             )
         for at in np.flatnonzero(empty).tolist():
             missing = next(name for name, one in zip(self.columns, columns, strict=True) if not one[at].is_valid)
@@ -295,7 +293,7 @@ class TableFile(TableSource):
     def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
         self._path = path
         self._of_path: dict[str, int | str | None] = {}
-        super().__init__(str(path), options, Path(path).stat().st_size, workdir=workdir)
+        super().__init__(str(path), options, Path(path).stat().st_size)
 
     @abstractmethod
     def own_schema(self) -> pyarrow.Schema:

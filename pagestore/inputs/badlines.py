@@ -33,9 +33,10 @@ def shown(text: bytes | str, limit: int = 40) -> str:
 
 
 class BadLines:
-    """Collects bad lines of one graph in input order. `mode` is fail or skip; `path` is the list of skipped lines."""
+    """Collects bad lines of one graph in input order. `mode`: fail or skip. `path`: the list of skipped lines; None: no
+    list is written."""
 
-    def __init__(self, mode: str, path: Path, skipped: SkippedLines) -> None:
+    def __init__(self, mode: str, path: Path | None, skipped: SkippedLines) -> None:
         self._mode, self._path, self._skipped = mode, path, skipped
         self._file: IO[str] | None = None
 
@@ -71,21 +72,24 @@ class BadLines:
 
     def add(self, where: str, reason: str, text: bytes | str) -> None:
         """List what is skipped: a line or a row at `where`."""
-        if self._file is None:
-            if not self._path.parent.is_dir():
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-            with disk_errors(self._path):
-                self._file = open(self._path, "w", encoding="utf-8")
-            self._skipped.path = self._path
-        entry = f"{where}\t{reason}\t{shown(text, SKIPPED_TEXT_BYTES)}\n"
-        with disk_errors(self._path, len(entry)):
-            self._file.write(entry)
+        if self._path is not None:
+            self._list(self._path, f"{where}\t{reason}\t{shown(text, SKIPPED_TEXT_BYTES)}\n")
         self._skipped.count += 1
         if len(self._skipped.first) < FIRST_MESSAGES:
             self._skipped.first.append(f"{where}: {reason}")
 
+    def _list(self, path: Path, entry: str) -> None:
+        if self._file is None:
+            if not path.parent.is_dir():
+                path.parent.mkdir(parents=True, exist_ok=True)
+            with disk_errors(path):
+                self._file = open(path, "w", encoding="utf-8")
+            self._skipped.path = path
+        with disk_errors(path, len(entry)):
+            self._file.write(entry)
+
     def close(self) -> None:
-        if self._file is not None:
+        if self._file is not None and self._path is not None:
             file, self._file = self._file, None
             with disk_errors(self._path):
                 file.close()

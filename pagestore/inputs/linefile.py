@@ -37,7 +37,7 @@ class LineFile(EdgeSource):
         super().__init__()
         self._path, self.options = path, options
         self.block_bytes = block_bytes(memory_bytes, options.threads)
-        self.bad = BadLines(options.bad_lines, options.skipped_path or workdir / "skipped_lines.txt", self.skipped)
+        self.bad = BadLines(options.bad_lines, options.skipped_path, self.skipped)
         self.owns_bad = True  # False when this is one of several inputs, which share one list
         self._stream = path if isinstance(path, ByteStream) else ByteStream(path)
         self._used = False

@@ -17,7 +17,6 @@ class StreamTable(TableSource):
     """Record batches of the pyarrow.RecordBatchReader that `open_stream` gives: once, or more often if `replayable`."""
 
     remedy = "Correct the table."
-    null_remedy = "Drop the row."
 
     def __init__(
         self, name: str, open_stream: Callable[[], pyarrow.RecordBatchReader], replayable: bool, options: InputOptions

@@ -86,7 +86,10 @@ def test_a_plot(store: Path, gstream: Command, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("gstream.reporting.plots.MOST_EDGES", 1)
     many = gstream("run", "egonet", store, "--source", "1", "--radius", "3", "--plot", "many.svg")
     assert many.returncode == 2 and "edges, and a drawing shows up to 1. Ask for fewer" in many.stderr
-    assert not Path("many.svg").exists()
+    assert not Path("many.svg").exists() and many.stdout.split()[:2] == ["source", "target"], "the answer is shown"
+    monkeypatch.setattr("gstream.reporting.plots.find_spec", lambda name: None)
+    lacks = gstream("run", "egonet", store, "--source", "1", "--plot", "e.svg")
+    assert lacks.returncode == 2 and "--plot: needs networkx to draw edges" in lacks.stderr and not lacks.stdout
 
 
 @pytest.mark.parametrize(

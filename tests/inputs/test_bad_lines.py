@@ -6,6 +6,7 @@ import os
 import random
 import threading
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def test_skip_in_several_files_and_with_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path, "a.txt", "1 2\n3\n")
     write(tmp_path, "b.txt", "4 5\n6 7 8\n")
-    source = opened(["a.txt", "b.txt"], tmp_path, bad_lines="skip")
+    source = opened(["a.txt", "b.txt"], tmp_path, bad_lines="skip", skipped_path=Path("listed.txt"))
     assert edges_of(source) == edges_of(source) == [(1, 2), (4, 5)]
     assert source.skipped.count == 2 and source.skipped.path.read_text().count("\n") == 2
     write(tmp_path, "c.txt", "a b\nc\n")

@@ -138,6 +138,33 @@ def test_networkx_there_and_back(kind, strings: bool) -> None:
         assert graph.degree(node) == given.degree(node)
 
 
+NOT_ALL_EDGES = {"src": [1, None, 3, -4], "dst": [2, 3, 4, 5], "weight": [0.5, 1.0, float("nan"), 2.0]}
+NAMED = {"src": ["a", None, "c"], "dst": ["b", "x", "d"], "weight": [1.5, 2.5, float("inf")]}
+
+
+@pytest.mark.parametrize("strings", [False, True])
+def test_rows_that_are_no_edges_are_left_out_where_that_is_asked_for(tmp_path: Path, strings: bool) -> None:
+    table = pa.table(NAMED if strings else NOT_ALL_EDGES)
+    bad = table.num_rows - 1
+    with pytest.warns(UserWarning, match=rf"table: {bad} lines skipped; the first: table: row 1: src is null"):
+        graph = gstream.from_arrow(table, bad_lines="skip", memory="256MiB")
+    with pytest.warns(UserWarning, match=rf"{bad} lines skipped, listed in .*web.gs.skipped.txt"):
+        stored = gstream.from_arrow(table, bad_lines="skip", memory="256MiB", store=tmp_path / "web.gs")
+    for one in (graph, stored):
+        assert (one.info["stored_edges"], one.conversion["skipped_lines"]) == (1, bad)
+    listed = (tmp_path / "web.gs.skipped.txt").read_text().splitlines()
+    assert len(listed) == bad and listed[0].startswith("table: row 1\tsrc is null\t")
+    (tmp_path / "a.txt").write_text("1 2\n3 x\n")
+    with pytest.warns(UserWarning, match="1 line skipped; the first: .*a.txt:2:3"):  # no list that is gone
+        gstream.convert(tmp_path / "a.txt", bad_lines="skip", memory="256MiB")
+    (tmp_path / "a.txt").unlink()
+    with pytest.raises(gstream.GstreamError, match='row 1: src is null.*or pass bad_lines="skip"'):
+        gstream.from_arrow(table)
+    with pytest.raises(gstream.GstreamError, match="web.gs.skipped.txt"):
+        gstream.from_arrow(table, bad_lines="skip", store=tmp_path / "web.gs")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["web.gs", "web.gs.skipped.txt"]
+
+
 def test_weights_of_networkx_are_1_where_none_is_given() -> None:
     given = nx.DiGraph([(0, 1), (1, 2)])
     assert not gstream.from_networkx(given).info["weighted"]
