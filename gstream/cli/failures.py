@@ -118,7 +118,8 @@ def stops_when_kept(keeps: bool, under_way: Callable[[], None] = lambda: None) -
     try:
         yield stop
     except RunStopped as stopped:
-        raise Interrupted(SIGNALS.number, stopped.line) from stopped
+        number = SIGNALS.number or signal.SIGTERM  # 0: another rank had the signal
+        raise Interrupted(number, stopped.line) from stopped
     finally:
         SIGNALS.stop, SIGNALS.left = None, REMOVED
 

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gstream.cli import surroundings
 from gstream.cli.failures import exit_code_of, report
+from gstream.version import __version__
 from pagestore.cores import usable_cores
-from pagestore.errors import GstreamError, UsageError
+from pagestore.errors import GstreamError, LibraryMissingError, UsageError
 
 if TYPE_CHECKING:
     from gstream.devices.ranks import Ranks
     from gstream.results.result import Result
 
 CHOICES = ("auto", "off")
+ENDED_SECONDS = 3.0  # in which a launcher ends the other processes of one that has failed
 # Who starts processes, by the variables in which each finds its number and how many there are.
 LAUNCHERS = (
     ("mpiexec", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -48,7 +53,8 @@ def launched() -> tuple[str, int, int] | None:
 def join_ranks(asked: str) -> Ranks | None:
     """This process's place among those that a launcher has started; None where it works alone. asked: --ranks.
 
-    Raises UsageError, LibraryMissingError in the first process; the others end with its exit code.
+    Raises UsageError, LibraryMissingError in the first process; the others end with its exit code. One of the others
+    that finds no library says so, too, if its launcher has not ended it by then: the first may have found its own.
     """
     found = launched()
     try:
@@ -56,15 +62,34 @@ def join_ranks(asked: str) -> Ranks | None:
             raise UsageError(f"--ranks {asked}: must be one of {', '.join(CHOICES)}. Leave it out for the default.")
         if found is None or asked == "off":
             return None
+        if found[0] == "torchrun":
+            raise UsageError(
+                f"torchrun: starts no MPI, by which ranks talk. Type mpiexec -n {found[2]} gstream "
+                f"{shlex.join(surroundings.typed)}, or pass --ranks off to let each process do the whole run."
+            )
         from gstream.devices.ranks import Ranks
 
         ranks = Ranks()
         check_world(ranks, found[2], found[0])
+        check_versions(ranks.everybody((__version__, platform.node())))
         return ranks
     except GstreamError as error:
         if found is not None and found[1] > 0:
+            if isinstance(error, LibraryMissingError):
+                time.sleep(ENDED_SECONDS)
+                raise
             raise SystemExit(error.exit_code) from None
         raise
+
+
+def check_versions(told: list[tuple[str, str]]) -> None:
+    """Raise UsageError unless all ranks are of one version. told: (version, machine) of each."""
+    for rank, (version, node) in enumerate(told):
+        if version != told[0][0]:
+            raise UsageError(
+                f"rank {rank} on {node} is gstream {version}, and rank 0 on {told[0][1]} is gstream {told[0][0]}. "
+                "Install the same version everywhere."
+            )
 
 
 def check_world(ranks: Ranks, said: int, launcher: str) -> None:
@@ -78,6 +103,7 @@ def check_world(ranks: Ranks, said: int, launcher: str) -> None:
 
 def in_ranks(ranks: Ranks, work: Callable[[], None]) -> int:
     """Do this rank's part of a command; the exit code. Of ranks that fail, one says why; then all end."""
+    code = 0
     try:
         work()
         ranks.wait()
@@ -89,7 +115,7 @@ def in_ranks(ranks: Ranks, work: Callable[[], None]) -> int:
         ranks.end_all(code)
         return code
     finally:
-        ranks.finish()
+        ranks.finish(code)
 
 
 def _say(error: BaseException, ranks: Ranks, speaks: bool) -> int:
@@ -133,14 +159,7 @@ def write_part(result: Result, output: Path, ranks: Ranks, ldbc: bool) -> None:
 
 
 def share_of_machine(ranks: Ranks, options: dict[str, Any]) -> dict[str, Any]:
-    """The engine's options of a rank: its device, and its share of the cores that ranks beside it may use, too.
-
-    Raises UsageError where checkpoints are asked for.
-    """
-    if options.get("checkpoint") is not None:
-        raise UsageError(
-            "--checkpoint: ranks keep no checkpoints. Leave it out, or pass --ranks off to let one process do the run."
-        )
+    """The engine's options of a rank: its device, and its share of the cores that ranks beside it may use, too."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     mine = platform.node(), cores
     sharing = sum(theirs == mine for theirs in ranks.everybody(mine))

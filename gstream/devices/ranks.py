@@ -6,6 +6,7 @@ its first axis, one a rank, in order. Only this file imports mpi4py, lazily.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.job import Range
-from pagestore.errors import LibraryMissingError
+from pagestore.errors import GstreamError, LibraryMissingError
 
 FAILED = 1 << 14  # the tag of a rank's word that it has failed; any tag will do on a communicator of its own
 SETTLE_SECONDS = 1.0  # in which a rank that fails hears of others that fail for the same reason
@@ -43,10 +44,17 @@ class Ranks:
         """Whether this rank speaks for all: it prints, and shows progress."""
         return bool(self.rank == 0)
 
-    def finish(self) -> None:
-        """Leave the launcher in order; no call comes after it."""
-        if not self._mpi.Is_finalized():
+    def finish(self, code: int = 0) -> None:
+        """Leave the launcher in order; no call comes after it. code: of ranks that have all failed, which may have left
+        messages that nobody took: MPI then has no order to leave in, and the process ends here."""
+        if self._mpi.Is_finalized():
+            return
+        try:
             self._mpi.Finalize()
+        except self._mpi.Exception:
+            if code == 0:
+                raise
+            os._exit(code)
 
     # Plain values
 
@@ -57,6 +65,22 @@ class Ranks:
     def of_first(self, value: Any) -> Any:
         """What the first rank gave."""
         return self._world.bcast(value, 0)
+
+    def by_first(self, call: Callable[[], Any]) -> Any:
+        """What the first rank's call gives, on all ranks; they all raise the GstreamError that it raises."""
+        found, failed = self.of_first(_tried(call) if self.first else None)
+        if failed is not None:
+            raise failed
+        return found
+
+    def together(self, call: Callable[[], Any]) -> list[Any]:
+        """What each rank's call gives, in order of ranks. Where some raise a GstreamError, all raise the first rank's
+        of these, with its number."""
+        told = self.everybody(_tried(call))
+        for rank, (_, failed) in enumerate(told):
+            if failed is not None:
+                raise type(failed)(f"rank {rank}: {failed.line}")
+        return [found for found, _ in told]
 
     def least(self, number: int) -> int:
         """The least number that a rank gave."""
@@ -152,11 +176,12 @@ class Ranks:
         return len(self._failed) == self.size
 
     def end_all(self, code: int) -> None:
-        """After `fails_first`: return if all ranks have failed; else end the others, which may wait for this one."""
+        """After `fails_first`: return if all ranks have failed; else end them all, as others may wait for this one."""
         alone = min(self._failed) == self.rank
         self._hear(SETTLE_SECONDS if alone else END_SECONDS, lambda: self.all_failed)
         if not self.all_failed:
             self._world.Abort(code)
+            os._exit(code)  # the launcher has been told, and ends this process, too; MPI can't be left in order
 
     def _hear(self, seconds: float, enough: Callable[[], bool]) -> None:
         """Listen for other ranks that have failed."""
@@ -166,6 +191,15 @@ class Ranks:
                 self._failed.add(self._words.recv(tag=FAILED))
             else:
                 time.sleep(POLL_SECONDS)
+
+
+def _tried(call: Callable[[], Any]) -> tuple[Any, GstreamError | None]:
+    """(what a call gives, the GstreamError that it raises), for other processes."""
+    try:
+        return call(), None
+    except GstreamError as error:
+        error.__cause__ = error.__context__ = None  # which others may not know
+        return None, error
 
 
 def of_first(ranks: Ranks | None, value: Any) -> Any:

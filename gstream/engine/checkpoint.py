@@ -20,9 +20,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from gstream.devices.ranks import Ranks
 from gstream.engine import checkpoint_checks as checks
-from gstream.engine.checkpoint_slots import Saved, SlotFolder
+from gstream.engine.checkpoint_slots import SlotFolder
 from gstream.engine.program_state import ARRAYS, State, ends_of, hash_of, say, shapes_of, shown, state_of
+from gstream.engine.rank_slots import RankSlots
+from gstream.engine.slot_files import Saved
 from gstream.engine.sweep_state import SweepState, names_in
 from gstream.language.program import Program
 from gstream.options.stopping import Asked, Every, RunStopped, StopRequest, parse_every
@@ -40,17 +43,19 @@ NO_PROGRAM: dict[str, Any] = {"program": "", "hash": "", "parameters": {}}
 @dataclass
 class Keeper:
     """Keeps one call's checkpoints. found: the slot that the call goes on from, until all of it is taken; saved: the
-    program's state of it; again: reads the newest anew. bytes: of the arrays of one checkpoint.
+    program's state of it; again: reads the newest anew. bytes: of the arrays of one checkpoint. ranks: of a run of
+    several processes, which all keep it.
 
     own: what the algorithm keeps; program: what tells the program that runs from others. passed: supersteps and
     boundaries of the call so far, but for those of the program that runs. failed: a checkpoint could not be written.
     """
 
-    slots: SlotFolder
+    slots: SlotFolder | RankSlots
     identity: dict[str, Any]
     every: Every
     stop: StopRequest | None
     trace: Trace | None = None
+    ranks: Ranks | None = None
     again: Callable[[], State | None] = lambda: None
     found: Saved | None = None
     saved: State | None = None
@@ -191,10 +196,18 @@ class Keeper:
             self.heed(False)
         stop = self.stop is not None and self.stop.asked
         fresh = superstep > self._last_superstep
-        if stop or fresh and (self._worth_an_end() if ended else self._due(superstep)):
+        stop, due = self._agreed(stop, lambda: fresh and (self._worth_an_end() if ended else self._due(superstep)))
+        if stop or due:
             self.write(take, superstep)
         if stop:
             raise RunStopped(superstep, self.slots.folder)
+
+    def _agreed(self, stop: bool, due: Callable[[], bool]) -> tuple[bool, bool]:
+        """(whether a rank was asked to stop, whether a checkpoint is due by the first rank's clock)."""
+        if self.ranks is None:
+            return stop, not stop and due()
+        told = self.ranks.everybody((stop, self.ranks.first and due()))
+        return any(stop for stop, _ in told), told[0][1]
 
     def supersteps_left(self, superstep: int) -> int | None:
         """How many may be made after that one before a checkpoint is due; None: as many as a moment allows."""
@@ -265,10 +278,10 @@ def open_keeper(options: Any, meta: Any, identity: dict[str, Any]) -> Iterator[K
     meta: the store's. Raises UsageError (the folder; it has a checkpoint and the options don't resume; a checkpoint of
     another store, algorithm or options), InputError (damaged).
     """
-    with SlotFolder(options.checkpoint) as slots:
-        keeper = Keeper(
-            slots, {"store": meta.uuid, **identity}, parse_every(options.checkpoint_every), options.stop, options.trace
-        )
+    folder, ranks = options.checkpoint, options.ranks
+    with SlotFolder(folder) if ranks is None else RankSlots(folder, ranks) as slots:
+        every = parse_every(options.checkpoint_every)
+        keeper = Keeper(slots, {"store": meta.uuid, **identity}, every, options.stop, options.trace, ranks)
         if options.resume:
             keeper.find()
         elif options.replace_checkpoint:

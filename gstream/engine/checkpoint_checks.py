@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gstream.engine.checkpoint_slots import Saved, SlotFolder
+from gstream.engine.checkpoint_slots import SlotFolder
 from gstream.engine.program_state import WRITTEN, State
+from gstream.engine.rank_slots import RankSlots
+from gstream.engine.slot_files import Saved
 from gstream.version import __version__
 from pagestore.errors import InputError, UsageError, plain
 
@@ -104,7 +106,7 @@ def _list(options: dict[str, str | None], names: list[str]) -> str:
     return " and ".join(said) if len(said) < 3 else ", ".join(said)
 
 
-def check_unfinished(slots: SlotFolder) -> None:
+def check_unfinished(slots: SlotFolder | RankSlots) -> None:
     """Raise UsageError where a folder holds a checkpoint that a run would replace."""
     found = slots.description()
     if found is not None:

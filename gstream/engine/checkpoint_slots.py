@@ -1,10 +1,10 @@
 """A folder with two slots, of which each write replaces the older: the last state is there whatever ends a process.
 
-    FOLDER/slot-0, FOLDER/slot-1      magic[8], u64 description bytes, u32 its CRC-32, description (JSON), arrays
+    FOLDER/slot-0, FOLDER/slot-1        gstream.engine.slot_files says what they hold
 
-The description is the caller's, with `sequence` (which slot is newer) and `arrays`: [name, dtype, elements, CRC-32] of
-what follows it back to back. A slot is written as slot-N.partial, synced, renamed, and the folder synced, so that it is
-old or complete at any moment; whatever the disk does to it later is found by a CRC, and the other slot is read instead.
+A slot is written as slot-N.partial, synced, renamed, and the folder synced, so that it is old or complete at any
+moment; whatever the disk does to it later is found by a CRC, and the other slot is read instead. Files of ranks
+(gstream.engine.rank_slots) come before the slot that names them, and go once none does.
 """
 
 from __future__ import annotations
@@ -14,60 +14,24 @@ import json
 import math
 import os
 import shutil
-import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gstream.engine.slot_files import HEAD, MAGIC, PART, DamagedSlot, Saved, read_description, read_slot
 from pagestore.crc import crc32
-from pagestore.errors import GstreamError, InputError, ResourceError, UsageError
-from pagestore.faults import FAILING, disk_error, no_space, read_error, shortage
+from pagestore.errors import GstreamError, ResourceError, UsageError
+from pagestore.faults import FAILING, disk_error, no_space, shortage
 from pagestore.io import write_from
 from pagestore.replacing import sync_folder
 
-MAGIC = b"gstream\x01"
-HEAD = struct.Struct("<8sQI")
-MOST_DESCRIBED = 1 << 26  # bytes of a description: parameters may be long lists of vertices
-MOST_COUNTED = 1 << 62  # a sequence number, or elements of an array
 SLOTS = ("slot-0", "slot-1")
 TRIAL_PIECE = 1 << 20  # bytes that a trial of the disk writes at once
-PIECE = 4 << 20  # bytes that are read and checked at once
 WRITTEN = "The checkpoint is written, but a power cut might take it: --resume goes on from the newest that is whole."
-
-
-class DamagedSlot(InputError):
-    """A slot that is cut, altered, or none."""
-
-
-@dataclass
-class Saved:
-    """What a slot holds; its arrays stay in the file until they are asked for. older: why the newer slot could not be
-    read, "" where this is it."""
-
-    path: Path
-    description: dict[str, Any]
-    older: str = ""
-
-    @property
-    def shapes(self) -> dict[str, tuple[np.dtype, int]]:
-        """Type and length of each array."""
-        return {name: (_dtype(dtype), count) for name, dtype, count, _ in self.description["arrays"]}
-
-    @cached_property
-    def arrays(self) -> dict[str, np.ndarray]:
-        """All arrays by name. Raises DamagedSlot."""
-        return self.read({name: np.empty(count, dtype) for name, (dtype, count) in self.shapes.items()})
-
-    def read(self, into: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Fill these arrays, each as long as the slot's of its name. Raises DamagedSlot."""
-        read_slot(self.path, into)
-        return into
 
 
 class SlotFolder:
@@ -117,6 +81,7 @@ class SlotFolder:
         for name in SLOTS:  # of a process that was killed as it wrote
             with suppress(OSError):
                 os.unlink(f"{self.folder}/{name}.partial")
+        self._remove_parts()
 
     def __enter__(self) -> SlotFolder:
         return self
@@ -132,6 +97,22 @@ class SlotFolder:
                     self.folder.rmdir()
             os.close(self._lock)
             self._lock = -1
+
+    def _remove_parts(self) -> None:
+        """Remove files of ranks that no slot names, but for those of a slot that can't be read."""
+        found, unread = set[str](), set[str]()
+        for path in self._slots:
+            if os.path.lexists(path):
+                try:
+                    found |= {file for file, _ in read_description(path)[0].get("parts", [])}
+                except GstreamError:
+                    unread.add(path.name)
+        with suppress(OSError), os.scandir(self.folder) as entries:
+            for entry in list(entries):
+                named = PART.fullmatch(entry.name)
+                if named is not None and named[1] not in unread and entry.name not in found:
+                    with suppress(OSError):
+                        os.unlink(entry.path)
 
     def newest(self) -> Saved | None:
         """What was written last and can be read; None where nothing was. Raises DamagedSlot where no slot is whole."""
@@ -173,18 +154,27 @@ class SlotFolder:
         On return it is on the disk. Raises ResourceError (full disk, quota, a failing disk) or UsageError (rights);
         the slots are then as they were, but where the folder alone could not be synced.
         """
-        path, replaced = self._next(), False
         flat = {name: np.ascontiguousarray(array).reshape(-1) for name, array in arrays.items()}
         entries = [[name, a.dtype.str, len(a), crc32(a.view(np.uint8))] for name, a in flat.items()]
-        sequence = self._sequence + 1
-        text = json.dumps({**description, "sequence": sequence, "arrays": entries}).encode()
+        return self.write_slot({**description, "arrays": entries, "parts": []}, list(flat.values()))
+
+    def next_place(self) -> tuple[str, int]:
+        """(name, sequence) of the slot that is written next: never the only one that can be read."""
+        heads = {path: number for number, path in self._heads()[0] if path not in self._damaged}
+        return min(self._slots, key=lambda path: heads.get(path, -1)).name, self._sequence + 1
+
+    def write_slot(self, description: Mapping[str, Any], follow: Sequence[np.ndarray]) -> int:
+        """As `write`, with a description that says where the arrays are. follow: arrays that come after it."""
+        (name, sequence), replaced = self.next_place(), False
+        path = self.folder / name
+        text = json.dumps({**description, "sequence": sequence}).encode()
         partial = path.with_name(path.name + ".partial")
         offset = HEAD.size + len(text)
         try:
             file = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
             try:
                 write_from(file, 0, np.frombuffer(HEAD.pack(MAGIC, len(text), crc32(text)) + text, np.uint8), str(path))
-                for array in flat.values():
+                for array in follow:
                     write_from(file, offset, array.view(np.uint8), str(path))
                     offset += array.nbytes
                 os.fsync(file)
@@ -198,15 +188,16 @@ class SlotFolder:
                 partial.unlink()
             told = disk_error(error, str(path)) if isinstance(error, OSError) else error
             if isinstance(told, ResourceError):
-                raise ResourceError(f"{told.line} {WRITTEN if replaced else self._left()}") from error
+                raise ResourceError(f"{told.line} {WRITTEN if replaced else self.left()}") from error
             if told is error:
                 raise
             raise told from error
         self._sequence = sequence
         self._damaged.discard(path)
+        self._remove_parts()
         return offset
 
-    def _left(self) -> str:
+    def left(self) -> str:
         """What is still there once a slot could not be written, and how to go on, for messages."""
         try:
             found, unread = self._heads()
@@ -222,7 +213,9 @@ class SlotFolder:
 
     def check_room(self, nbytes: int) -> None:
         """Raise ResourceError where the disk has no room for slots of `nbytes`."""
-        there = sum(path.stat().st_size for path in self._slots if path.is_file())
+        with os.scandir(self.folder) as entries:
+            names = {path.name for path in self._slots}
+            there = sum(entry.stat().st_size for entry in entries if entry.name in names or PART.fullmatch(entry.name))
         needed = max(0, 3 * nbytes - there)  # a slot is written beside both, then replaces the older
         try:
             total, _, free = shutil.disk_usage(self.folder)
@@ -254,92 +247,16 @@ class SlotFolder:
                 path.unlink()
         return max(nbytes, 1) / max(time.monotonic() - began, 1e-9)
 
-    def _next(self) -> Path:
-        """The slot that a write replaces: never the only one that can be read."""
-        heads = {path: number for number, path in self._heads()[0] if path not in self._damaged}
-        return min(self._slots, key=lambda path: heads.get(path, -1))
+    def sync(self) -> None:
+        """Have the names of all files of the folder on the disk. Raises OSError."""
+        os.fsync(self._lock)
 
     def clear(self) -> None:
         """Remove what an earlier run left. Raises UsageError or ResourceError."""
         try:
             for path in self._slots:
                 path.unlink(missing_ok=True)
+            self._remove_parts()
             os.fsync(self._lock)
         except OSError as error:
             raise disk_error(error, str(self.folder)) from error
-
-
-def read_description(path: Path) -> tuple[dict[str, Any], int]:
-    """(description, byte at which the arrays begin) of a slot whose size is right. Raises DamagedSlot."""
-    try:
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            head = file.read(HEAD.size)
-            if len(head) < HEAD.size or head[:8] != MAGIC:
-                raise DamagedSlot(f"{path} is cut or no checkpoint")
-            _, length, crc = HEAD.unpack(head)
-            text = file.read(length) if length <= min(size, MOST_DESCRIBED) else b""
-    except OSError as error:
-        raise _unread(path, error) from error
-    if crc32(text) != crc or not text:
-        raise DamagedSlot(f"{path} fails its checksum")
-    first = HEAD.size + length
-    try:
-        description = json.loads(text)
-        described = sum(_dtype(dtype).itemsize * count for _, dtype, count, _ in description["arrays"])
-        counts = [description["sequence"], *(count for _, _, count, _ in description["arrays"])]
-        if any(type(count) is not int or not 0 <= count < MOST_COUNTED for count in counts):
-            raise ValueError
-        names = [name for name, _, _, _ in description["arrays"]]
-        if any(type(name) is not str for name in names) or len(set(names)) < len(names):
-            raise ValueError
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise DamagedSlot(f"{path} was written by something else") from None
-    if size != first + described:
-        raise DamagedSlot(f"{path} was cut")
-    return description, first
-
-
-def _unread(path: Path, error: OSError) -> GstreamError:
-    """The error of a slot that can't be read: it may be whole where open files or memory ran out."""
-    if shortage(error) is not None:
-        return read_error(error, f"{path} can't be read", "")
-    return DamagedSlot(f"{path} can't be read ({error.strerror})")
-
-
-def _dtype(text: str) -> np.dtype:
-    """The dtype of an array of plain numbers. Raises ValueError for others."""
-    try:
-        dtype = np.dtype(text) if isinstance(text, str) else None
-    except SyntaxError:
-        dtype = None
-    if dtype is None or dtype.kind not in "fiu":
-        raise ValueError
-    return dtype
-
-
-def read_slot(path: Path, into: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """The description of a slot, whose arrays are all checked; those that `into` has by name are filled. Raises
-    DamagedSlot."""
-    description, first = read_description(path)
-    piece = np.empty(PIECE, np.uint8)
-    try:
-        with open(path, "rb", buffering=0) as file:
-            file.seek(first)
-            for name, dtype, count, crc in description["arrays"]:
-                left = _dtype(dtype).itemsize * count
-                room = into[name].view(np.uint8) if name in into else None
-                if room is not None and len(room) != left:
-                    raise DamagedSlot(f"{path} has changed")
-                found = 0
-                while left:
-                    part = piece[: min(left, PIECE)] if room is None else room[-left:][:PIECE]
-                    got = file.readinto(part.data)
-                    if not got:
-                        raise DamagedSlot(f"{path} fails its checksum")
-                    found, left = crc32(part[:got], found), left - got
-                if found != crc:
-                    raise DamagedSlot(f"{path} fails its checksum")
-    except OSError as error:
-        raise _unread(path, error) from error
-    return description

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.engine.checkpoint_slots import Saved
+from gstream.engine.slot_files import Saved
 from gstream.hostcode.generate import BLOCK
 from gstream.language.program import Program
 from pagestore.errors import InputError

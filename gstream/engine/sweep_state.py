@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gstream.engine.checkpoint_slots import Saved
+from gstream.engine.slot_files import Saved
 from pagestore.errors import InputError, UsageError
 
 PREFIX = "own/"  # of an algorithm's arrays in a slot, beside those of a program

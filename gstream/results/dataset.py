@@ -54,35 +54,37 @@ def write_dataset(result: Any, path: Path, ranks: Ranks, ldbc: bool) -> None:
     is at `path` that was not there before.
     """
     with _folder(path, ranks) as folder:
-        part = result.part(ranks.rank, ranks.size)
-        if part is not None:
-            write_result(part, folder / part_name(path, ranks.rank), ldbc)
-        ranks.wait()
-        if ranks.first:
-            _become(folder, path)
-        ranks.wait()
+        ranks.together(lambda: _write_part(result, folder / part_name(path, ranks.rank), ranks, ldbc))
+        ranks.by_first(lambda: _become(folder, path))
+
+
+def _write_part(result: Any, path: Path, ranks: Ranks, ldbc: bool) -> None:
+    part = result.part(ranks.rank, ranks.size)
+    if part is not None:
+        write_result(part, path, ldbc)
 
 
 @contextmanager
 def _folder(path: Path, ranks: Ranks) -> Iterator[Path]:
     """A new folder beside `path` that all ranks see; gone afterwards, unless it was renamed."""
-    made, lock = None, -1
+    lock, made = [], path.with_name(f".{path.name}.{ranks.of_first(os.urandom(TOKEN_BYTES)).hex()}.partial")
+
+    def make() -> None:
+        _remove_leftovers(path)
+        try:
+            made.mkdir()
+            lock.append(os.open(made, os.O_RDONLY | os.O_DIRECTORY))
+            with suppress(OSError):  # a file system that locks no folders
+                fcntl.flock(lock[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise disk_error(error, str(path)) from error
+
     try:
-        if ranks.first:
-            _remove_leftovers(path)
-            made = path.with_name(f".{path.name}.{os.urandom(TOKEN_BYTES).hex()}.partial")
-            try:
-                made.mkdir()
-                lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
-                with suppress(OSError):  # a file system that locks no folders
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise disk_error(error, str(path)) from error
-        yield Path(ranks.of_first(made))
+        ranks.by_first(make)
+        yield made
     finally:
-        if lock >= 0:
-            os.close(lock)
-        if made is not None:
+        for file in lock:
+            os.close(file)
             shutil.rmtree(made, ignore_errors=True)
 
 

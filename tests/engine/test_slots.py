@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from gstream.engine.checkpoint import Keeper
-from gstream.engine.checkpoint_slots import HEAD, DamagedSlot, SlotFolder
+from gstream.engine.checkpoint_slots import SlotFolder
+from gstream.engine.slot_files import HEAD, DamagedSlot
 from gstream.options.stopping import Every
 from pagestore.crc import crc32
 from pagestore.errors import ResourceError, UsageError

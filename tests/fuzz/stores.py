@@ -18,8 +18,9 @@ import numpy as np
 from gstream.algorithms.support import vertex_files as vertexfiles
 from gstream.engine.checkpoint import Keeper
 from gstream.engine.checkpoint_checks import VERSION, check_unfinished
-from gstream.engine.checkpoint_slots import HEAD, MAGIC, SlotFolder
+from gstream.engine.checkpoint_slots import SlotFolder
 from gstream.engine.program_state import hash_of
+from gstream.engine.slot_files import HEAD, MAGIC
 from gstream.engine.sweep_state import SweepState
 from gstream.options.run_options import parse_devices
 from gstream.options.stopping import Every, parse_every

@@ -81,7 +81,6 @@ def test_a_rank_that_fails_says_so_once_and_ends_all(stores: Path, tmp_path: Pat
     "words, code, said",
     [
         (("bfs", "none.gs"), 4, "none.gs"),
-        (("bfs", "{store}", "--checkpoint", "kept"), 2, "--checkpoint: ranks keep no checkpoints"),
         pytest.param(("bfs", "{store}", "-o", "there.csv"), 2, "there.csv: is a file", marks=pytest.mark.long),
         pytest.param(("bfs", "{store}", "--ranks", "on"), 2, "--ranks on: must be", marks=pytest.mark.long),
     ],

@@ -1,0 +1,95 @@
+"""Run by mpiexec: calls that end once they have written checkpoints go on, by ranks or one process, from either's.
+
+mpiexec -n 2 python kept_in_ranks.py FOLDER WRITES NAME...    the outcome of each call of kept_calls: FOLDER/RANK.json
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from in_ranks import difference
+from kept_calls import CALLS, make_graphs
+
+import gstream
+from gstream.algorithms.components import scc
+from gstream.devices.ranks import Ranks
+from gstream.engine.checkpoint import Keeper
+from gstream.results.result import Result
+
+
+class Ended(Exception):
+    """A call that is over before its end, on all ranks at once."""
+
+
+def call(graphs: dict[str, str], name: str, **options: Any) -> Result:
+    kind, algorithm, own, given = CALLS[name]
+    with gstream.open(graphs[kind], **{"devices": "host", "threads": 1, **given, **options}) as graph:
+        return graph.execute(algorithm, own)
+
+
+def end_after(writes: int, make: Callable[[], Result]) -> bool:
+    """Whether a call writes so many checkpoints, and ends there."""
+    write, left = Keeper.write, [writes]
+
+    def wrote(self: Keeper, *given: Any) -> None:
+        write(self, *given)
+        left[0] -= 1
+        if left[0] == 0:
+            raise Ended
+
+    Keeper.write = wrote
+    try:
+        make()
+    except Ended:
+        return True
+    finally:
+        Keeper.write = write
+    return False
+
+
+def outcome(graphs: dict[str, str], folder: Path, name: str, writes: int, ranks: Ranks) -> str:
+    """What goes wrong with a call, "" if nothing does."""
+    mine, alone, copy = (folder / f"{name} {writes} {way}" for way in ("ranks", "alone", "copy"))
+    keeps: dict[str, Any] = {"checkpoint_every": 1}
+    expected = call(graphs, name)
+    if not end_after(writes, lambda: call(graphs, name, ranks=ranks, checkpoint=mine, **keeps)):
+        return ""  # it writes fewer
+    parts = len(list(mine.glob("slot-*.*-*")))
+    if parts % ranks.size or not parts:
+        return f"{parts} files of ranks"
+    if ranks.first:
+        shutil.copytree(mine, copy)
+        end_after(writes, lambda: call(graphs, name, checkpoint=alone, **keeps))
+    ranks.wait()
+    ways = {"by ranks": (mine, ranks), "from one": (alone, ranks), "by one": (copy, None)}
+    for way, (kept, many) in ways.items():
+        if many is not None or ranks.first:
+            found = call(graphs, name, ranks=many, checkpoint=kept, resume=True)
+            if found.summary["stats"]["kept"]["resumed"] is None:
+                return f"{way}: it began afresh"
+            if told := difference(expected, found):
+                return f"{way}: {told}"
+    ranks.wait()
+    return ""
+
+
+def main() -> None:
+    scc.AT_ONCE = 0  # it goes by searches and colours, as on larger graphs
+    folder, writes, ranks = Path(sys.argv[1]), json.loads(sys.argv[2]), Ranks()
+    made: dict[str, str] = ranks.by_first(lambda: make_graphs(folder))
+    found = {}
+    for name in sys.argv[3:]:
+        told = [outcome(made, folder, name, number, ranks) for number in writes]
+        found[name] = "; ".join(filter(None, told))
+    (folder / f"{ranks.rank}.json").write_text(json.dumps(found))
+    ranks.wait()
+    ranks.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Faults of one rank end all of them, with one line that says why, and nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rank_processes import HERE, MPIEXEC, environment, mpiexec
+
+from gstream.cli import ranks as cli_ranks
+from pagestore.errors import UsageError
+
+END_SECONDS = 120.0  # a launcher that hangs; how fast ranks end is measured elsewhere
+OF_ANOTHER_VERSION = """
+import sys
+
+import gstream.version
+
+gstream.version.__version__ = "0.0.1"
+
+from gstream.cli.main import main
+
+sys.exit(main())
+"""
+
+
+def lines_of_ours(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """Standard error without what mpiexec says."""
+    ours = [line for line in done.stderr.splitlines() if line and not line.startswith(("application called", "=", "["))]
+    return [line for line in ours if "MPI_Abort" not in line and "Traceback" not in line or "Traceback" in line]
+
+
+@pytest.mark.parametrize(
+    "fault, words, code, said",
+    [
+        ("memory:1:3", (), 5, "memory ran out"),
+        ("disk:1:1", (), 5, "rank 1: "),
+        ("disk:1:2", ("--checkpoint", "kept", "--checkpoint-every", "1"), 5, "checkpoint"),
+        pytest.param("disk:0:1", (), 5, "rank 0: ", marks=pytest.mark.long),
+        pytest.param("memory:0:2", (), 5, "memory ran out", marks=pytest.mark.long),
+    ],
+)
+def test_a_rank_that_runs_out_of_something(stores: Path, tmp_path: Path, monkeypatch, fault, words, code, said):
+    monkeypatch.setenv("FAULT", fault)
+    run = ("run", f"{HERE}/faulty.py:Hops", stores / "directed.gs", "-o", "out", *words)
+    done = mpiexec(2, "-m", "gstream", *run, cwd=tmp_path, seconds=END_SECONDS)
+    ours = lines_of_ours(done)
+    assert done.returncode == code and len(ours) == 1 and said in ours[0], done.stderr
+    assert not (tmp_path / "out").exists()
+    if words:
+        assert "--resume goes on from" in ours[0] or "holds no checkpoint yet" in ours[0]
+
+
+def in_two(tmp_path: Path, first: list[object], second: list[object], store: Path) -> subprocess.CompletedProcess[str]:
+    """`gstream run wcc graph.gs` in two ranks, each begun in its own way and folder."""
+    words = ["run", "wcc", "graph.gs", "-o", str(tmp_path / "out")]
+    command = [str(MPIEXEC)]
+    for number, begun in enumerate((first, second)):
+        folder = tmp_path / f"{number}"
+        folder.mkdir(exist_ok=True)
+        if not (folder / "graph.gs").exists():
+            shutil.copy(store, folder / "graph.gs")
+        command += [
+            *([":"] if number else []),
+            "-n",
+            "1",
+            "-wdir",
+            str(folder),
+            sys.executable,
+            *map(str, begun),
+            *words,
+        ]
+    return subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=END_SECONDS)
+
+
+def test_ranks_of_different_versions_are_refused(stores: Path, tmp_path: Path):
+    (tmp_path / "other.py").write_text(OF_ANOTHER_VERSION)
+    done = in_two(tmp_path, ["-m", "gstream"], [tmp_path / "other.py"], stores / "directed.gs")
+    assert done.returncode == 2 and len(lines_of_ours(done)) == 1, done.stderr
+    assert "is gstream 0.0.1, and rank 0 on" in done.stderr and not (tmp_path / "out").exists()
+
+
+def test_a_store_that_is_damaged_for_one_rank(stores: Path, tmp_path: Path):
+    (tmp_path / "1").mkdir()
+    data = bytearray((stores / "directed.gs").read_bytes())
+    data[len(data) // 2 :] = bytes(len(data) - len(data) // 2)
+    (tmp_path / "1" / "graph.gs").write_bytes(data)
+    began = time.monotonic()
+    done = in_two(tmp_path, ["-m", "gstream"], ["-m", "gstream"], stores / "directed.gs")
+    assert time.monotonic() - began < END_SECONDS
+    ours = lines_of_ours(done)
+    assert done.returncode == 4 and len(ours) == 1 and ours[0].startswith("rank 1 on "), done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_torchrun_is_told_of_mpiexec(monkeypatch: pytest.MonkeyPatch):
+    for name in [name for name in os.environ if name.startswith(("PMI_", "OMPI_", "SLURM_"))]:
+        monkeypatch.delenv(name)
+    for name, value in {"GROUP_RANK": "0", "RANK": "0", "WORLD_SIZE": "4", "LOCAL_RANK": "0"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(cli_ranks.surroundings, "typed", ["run", "wcc", "a b.gs"])
+    with pytest.raises(UsageError, match="Type mpiexec -n 4 gstream run wcc 'a b.gs', or pass --ranks off"):
+        cli_ranks.join_ranks("auto")
+    assert cli_ranks.join_ranks("off") is None
+    monkeypatch.setenv("RANK", "1")
+    with pytest.raises(SystemExit) as ended:
+        cli_ranks.join_ranks("auto")
+    assert ended.value.code == 2
