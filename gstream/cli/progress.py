@@ -44,6 +44,20 @@ class Superstep:
     unit: str = "supersteps"
 
 
+@dataclass(frozen=True)
+class Within:
+    """Pages of one superstep, from 1, or of a sweep (0)."""
+
+    done: int
+    total: int | None
+    superstep: int
+    unit: str = "pages"
+
+    @property
+    def phase(self) -> str:
+        return f"superstep {self.superstep}" if self.superstep else "sweep"
+
+
 class ProgressBar:
     """Shows the steps it is called with, with rate and time left. Leaving the `with` clears what a terminal shows.
 
@@ -57,6 +71,7 @@ class ProgressBar:
         self.phase = ""
         self.began = self.shown = self.logged = time.monotonic()
         self.first = 0  # done before this process began, as of a run that goes on from a checkpoint
+        self.run: tuple[float, int] | None = None  # when it began, and supersteps done before
         self.drawn = False
 
     def __enter__(self) -> ProgressBar:
@@ -70,7 +85,11 @@ class ProgressBar:
         if step.phase != self.phase:
             # The 30 s of plain lines run on across phases, so that many short phases stay quiet.
             self.phase = step.phase
-            self.began, self.first = (self.began, step.done - 1) if isinstance(step, Superstep) else (now, 0)
+            if self.run is None and isinstance(step, Superstep | Within):
+                self.run = self.began, (step.done if isinstance(step, Superstep) else step.superstep) - 1
+            self.began, self.first = now, 0
+            if isinstance(step, Superstep) and self.run is not None:
+                self.began, self.first = self.run
         due = self.way != "off" and now - self.shown >= (REDRAW_SECONDS if self.terminal else PLAIN_SECONDS)
         logged = logs.is_open() and now - self.logged >= PLAIN_SECONDS
         if due:

@@ -19,7 +19,7 @@ from gstream.cli.compiling import compile_time
 from gstream.cli.edge_files import as_store
 from gstream.cli.failures import stops_when_kept
 from gstream.cli.figures import summary_lines
-from gstream.cli.progress import ProgressBar, Superstep
+from gstream.cli.progress import ProgressBar, Superstep, Within
 from gstream.cli.quick import skip_blas_for
 from gstream.cli.ranks import add_up, in_ranks, join_ranks, only_first, share_of_machine, write_part
 from gstream.cli.recording import recorder_of, write_records
@@ -253,6 +253,10 @@ class StepLine:
 
     def __init__(self, bar: ProgressBar, link: Link, total: int | None = None) -> None:
         self.bar, self.link, self.total, self.pages = bar, link, total, 0
+
+    def within(self, superstep: int, done: int, total: int) -> None:
+        """Pages of the superstep, or of an algorithm's sweep (0), that is under way."""
+        self.bar(Within(done, total, superstep))
 
     def __call__(self, number: int, step: StepStats) -> None:
         self.link.tell("stepped")

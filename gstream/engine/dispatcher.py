@@ -230,6 +230,8 @@ class Dispatcher:
         for device, source, share in zip(run.devices, sources, shares, strict=False):
             others = device.run_cached_pages(table, share.numbers)
             others = read_in_place(device, source, share, run.plan.weights, others, in_place)
+            if source.work is not None:
+                source.work.count(len(share.numbers) - len(others))
             if self._fixed:
                 feedings.append(feed_others(device, source, others, run.plan.weights, again))
                 continue

@@ -32,7 +32,7 @@ from gstream.engine.rank_parts import check_store, part_of
 from gstream.engine.rank_sweeps import agreed_room, over_ranks
 from gstream.engine.run import Run
 from gstream.engine.run_state import Watch
-from gstream.engine.superstep import stream
+from gstream.engine.superstep import own_share, stream
 from gstream.engine.turns import Turn
 from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.options.auto_devices import is_auto
@@ -86,6 +86,7 @@ class Engine(LiftedCaps):
         capped = self.options.host_memory is not None
         pin = self.devices[0].pin if self.devices[0].pins else None
         self.sources = Sources(store, len(self.devices), pin, self._readers, capped, poison, self.options.trace)
+        self.sources.follow(self.options.progress, self.turn.tell)
         self.arrays = VertexArrays(self.devices[0])
         self.costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
         self.most_device_bytes: int | None = None  # what a device turned out to have
@@ -317,6 +318,7 @@ class Engine(LiftedCaps):
                     device.begin_sweep(kernel, tables, plan)
                 demand = Demand(table, pages, table.records[pages].astype(np.int64))
                 with over_ranks(self.ranks, kernel):
+                    self.sources.begin(0, own_share(self.exchange, demand))
                     stream(self.exchange, self.sources, demand, kernel.needs_weights)
                     states = [device.end_sweep() for device in self.devices]
                     undo.pop_all()

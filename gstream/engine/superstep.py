@@ -54,6 +54,8 @@ class Supersteps(RunState):
         if self.dispatcher is not None:
             self.dispatcher.begin(step, demand, in_place)
         self.refresh(step)
+        times = 1 if step.direction == "pull" else len(self.slices)
+        self.sources.begin(self.supersteps + 1, times * own_share(self.exchange, demand))
         for chunk, slices in self.slices:
             if not self.resident:
                 self.load(chunk)
@@ -187,6 +189,11 @@ def stream(
     exchange.feed(feedings)
 
 
+def own_share(exchange: Exchange, demand: Demand) -> int:
+    """How many of the pages this process's devices have, about."""
+    return len(demand.numbers) * len(exchange.devices) // exchange.partition.devices
+
+
 def shares(exchange: Exchange, demand: Demand) -> list[Demand]:
     """What each device of this process owns of the pages, and devices of later ranks: h(j)."""
     return demand.shares(exchange.partition)[exchange.first :]
@@ -201,5 +208,7 @@ def feed(
     """
     others = device.run_cached_pages(demand.table, demand.numbers)
     others = read_in_place(device, source, demand, weights, others, in_place)
+    if source.work is not None:
+        source.work.count(len(demand.numbers) - len(others))
     yield  # other devices may begin
     yield from feed_others(device, source, others, weights, again)

@@ -15,6 +15,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ from gstream.paging.page_cache import PageCache
 from gstream.paging.page_rows import CodedRows, Pin, Reader, Rows, coded_bytes
 from gstream.paging.page_table import NO_PAGES, PageTable
 from gstream.paging.readers import Read, Readers
+from gstream.telemetry.progress import WorkDone
 from gstream.telemetry.trace import Trace, timed
 from pagestore.io import aligned_empty
 
@@ -127,6 +129,14 @@ def join_batches(batches: list[Batch]) -> Batch:
     return joined
 
 
+def counted(batches: Generator[Batch, None, None], work: WorkDone) -> Generator[Batch, None, None]:
+    """The same batches; their pages are done when the next one is asked for."""
+    with closing(batches):
+        for batch in batches:
+            yield batch
+            work.count(len(batch.numbers))
+
+
 def in_own_pages(array: np.ndarray) -> np.ndarray:
     """A copy that shares no page of the system's with other arrays: a page is pinned once only."""
     copy = aligned_empty(array.nbytes).view(array.dtype).reshape(array.shape)
@@ -146,6 +156,7 @@ class PageSource:
         self.plan = plan
         self._count, self._process = count, os.getpid()
         self.poison = poison
+        self.work: WorkDone | None = None
         rows = plan.rows(table)
         self._rows = (CodedRows if plan.coded else Rows)(table, rows, plan.weights, plan.resident, pin)
         self.pages, self.weights = self._rows.pages, self._rows.weights
@@ -182,8 +193,10 @@ class PageSource:
         the first of them while the caller merges. Raises StoreError on a bad page.
         """
         if self.plan.resident:
-            return self._resident_batches(numbers, whole, self.weights if weights else None)
-        return self._streamed_batches(numbers, whole, wait_for_room, weights, again)
+            found = self._resident_batches(numbers, whole, self.weights if weights else None)
+        else:
+            found = self._streamed_batches(numbers, whole, wait_for_room, weights, again)
+        return found if self.work is None else counted(found, self.work)
 
     def first_again(self, numbers: np.ndarray, weights: bool) -> Iterator[Batch]:
         """The batches that `batches` will give for the same pages, where all are in memory; else none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -12,6 +13,7 @@ from gstream.paging.page_rows import Pin
 from gstream.paging.page_source import InMemory, PageSource, SourcePlan
 from gstream.paging.page_table import NO_PAGES, PageTable
 from gstream.paging.readers import Readers
+from gstream.telemetry.progress import WorkDone
 from gstream.telemetry.trace import Trace
 
 
@@ -34,6 +36,17 @@ class Sources:
         self._capped, self._poison, self._trace, self._pin = capped, poison, trace, pin
         self.by_name: dict[str, list[PageSource]] = {}
         self.bytes_read, self._lock = 0, threading.Lock()
+        self.work: WorkDone | None = None  # is told of each batch
+
+    def follow(self, progress: Any, tell: Callable[..., None]) -> None:
+        """Tell a progress callback of pages, if it has `within` (gstream.telemetry.progress.WorkDone)."""
+        if (within := getattr(progress, "within", None)) is not None:
+            self.work = WorkDone(within, tell)
+
+    def begin(self, superstep: int, pages: int) -> None:
+        """The devices are to have so many pages next, in a superstep, from 1; 0: in a sweep."""
+        if self.work is not None:
+            self.work.begin(superstep, pages)
 
     def in_memory(self, table: PageTable, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:
         """The pages of a page set that is resident in host memory; wanted: int64[n], those that are read first."""
@@ -79,6 +92,7 @@ class Sources:
                     beside = self._readers, self._count, self._poison, self._trace, self._pin
                     given = (tables[name], reader, plan, *beside)
                     made.append(PageSource(*given))
+                    made[-1].work = self.work
                     undo.callback(made[-1].close)
                 self.by_name[name] = made * (self._devices + 1) if plan.resident else made
                 undo.pop_all()

@@ -28,12 +28,14 @@ ENVIRONMENT = ("GSTREAM_", "NUMBA_", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
 class RunRecorder:
     """Takes the spans and supersteps of one run: it is `trace` and `progress` of its RunOptions.
 
-    following, also: are told of each superstep, and of each span, as well.
+    following, also: are told of each superstep, and of each span, as well. within: of `following`, if it has one
+    (gstream.telemetry.progress.WorkDone).
     """
 
     def __init__(self, following: Callable[[int, StepStats], None] | None = None, also: Trace | None = None) -> None:
         self.trace, self._also = ChromeTrace(), also
         self.samples: list[tuple[float, int]] = []
+        self.within = getattr(following, "within", None)
         self._following, self._began, self._every, self._seen = following, 0.0, 1, 0
 
     def __call__(self, number: int, step: StepStats) -> None:

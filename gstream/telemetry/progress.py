@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pagestore.convert.options import Progress
 
 LEAST_SECONDS = 0.5  # between two lines
+WITHIN_SECONDS = 0.1  # between two looks at the pages of a superstep
 
 
 def step_line(number: int, step: StepStats, pages: int) -> str:
@@ -84,6 +86,34 @@ class ShowWork:
             of = f" of {show_count(step.total)}" if step.total else ""
             with suppress(OSError, ValueError):
                 print(f"{step.phase}: {show_count(step.done)}{of} {step.unit}", file=sys.stderr, flush=True)
+
+
+class WorkDone:
+    """Counts the pages of a superstep or a sweep at the ends of batches, for progress callbacks that have `within`.
+
+    within(superstep, done, total): called at most every 0.1 s; superstep: from 1, 0: it is a sweep. tell: calls it, in
+    a thread that feeds a device, in one at a time.
+    """
+
+    def __init__(self, within: Callable[[int, int, int], None], tell: Callable[..., None]) -> None:
+        self._within, self._tell, self._telling = within, tell, threading.Lock()
+        self._superstep, self._done, self._total, self._due = 0, 0, 0, 0.0
+
+    def begin(self, superstep: int, pages: int) -> None:
+        """The next pages are of another superstep or sweep, which reads so many."""
+        self._superstep, self._done, self._total = superstep, 0, pages
+        self._due = time.monotonic() + WITHIN_SECONDS
+
+    def count(self, pages: int) -> None:
+        """So many pages more are done. Threads may lose a count: it is only shown."""
+        self._done += pages
+        if (now := time.monotonic()) < self._due or not self._telling.acquire(blocking=False):
+            return
+        try:
+            self._due = now + WITHIN_SECONDS
+            self._tell(self._within, self._superstep, min(self._done, self._total), self._total)
+        finally:
+            self._telling.release()
 
 
 def shown_counts(progress: Any, phase: str, unit: str) -> Callable[[int, int], None] | None:

@@ -107,6 +107,31 @@ def test_time_left_of_supersteps(clock: list[float]) -> None:
     )
 
 
+def test_pages_of_a_superstep_in_every_way(clock: list[float]) -> None:
+    """A sweep before the supersteps, and those of a run that goes on after its fourth."""
+    streams = {"auto": Terminal(), "plain": io.StringIO(), "json": io.StringIO()}
+    for way, stream in streams.items():
+        clock[0] = 0.0
+        with ProgressBar(way, stream) as bar:
+            show = StepLine(bar, Link(), total=6)
+            last = StepStats("pull", frontier=9, pages=100, seconds=60)
+            calls = [(show.within, (5, 10, 100)), (show.within, (5, 70, 100)), (show, (5, last)),
+                     (show.within, (6, 5, 50)), (show.within, (6, 20, 50))]  # fmt: skip
+            for second, (call, given) in zip((0, 30, 60, 61, 91), calls, strict=True):
+                clock[0] = float(second)
+                call(*given)
+    assert streams["plain"].getvalue().splitlines() == [
+        "T+30 superstep 5:  70% of 100 pages, 2.33 pages/s, 12.9 s left",
+        "T+60 superstep 5: 9 vertices active, 100 pages in 60 s; 100 pages in all; 83% of 6 supersteps, 60 s left",
+        "T+91 superstep 6:  40% of 50 pages, 0.667 pages/s, 45 s left",
+    ]
+    assert "superstep 5: [##############......]  70% of 100 pages" in streams["auto"].getvalue()
+    first, second, third = map(json.loads, streams["json"].getvalue().splitlines())
+    assert (first["stage"], first["done"], first["total"], first["unit"]) == ("superstep 5", 70, 100, "pages")
+    assert (second["stage"], second["done"]) == ("supersteps", 5)
+    assert (third["stage"], third["rate"], third["left_seconds"]) == ("superstep 6", 0.667, 45.0)
+
+
 def test_a_log_keeps_lines_whatever_is_shown(clock: list[float], tmp_path: Path) -> None:
     shown, path = Terminal(), tmp_path / "run.log"
     logs.begin("off", path, ["run", "bfs", "a b.gs"], [None, "-", tmp_path / "a b.gs"])

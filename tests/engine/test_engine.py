@@ -205,6 +205,43 @@ def test_progress_is_told_after_every_superstep(store):
     assert told == list(enumerate(found.stats.per_superstep, 1))
 
 
+class Within:
+    """A progress callback that is told of pages, too."""
+
+    def __init__(self):
+        self.told, self.steps = [], []
+
+    def __call__(self, number, step):
+        self.steps.append((number, step.pages))
+
+    def within(self, superstep, done, total):
+        self.told.append((superstep, done, total))
+
+
+def run_three(store, options):
+    with Engine(store, options) as engine:
+        engine.run(PageRank(tolerance=0.0), max_supersteps=3)
+
+
+@pytest.mark.parametrize("devices", [["host"], ["host:2"]])
+def test_progress_is_told_of_pages_within_a_superstep(store, monkeypatch, devices):
+    monkeypatch.setattr("gstream.telemetry.progress.WITHIN_SECONDS", 0.0)
+    shown = Within()
+    options = RunOptions(progress=shown, host_memory=60_000, batch_bytes=8192, devices=devices)
+    run_three(store, options)
+    with Engine(store) as engine:
+        pages = engine.graph.tables["in"].pages
+    assert {superstep for superstep, _, _ in shown.told} == {1, 2, 3} and len(shown.told) > 6
+    for superstep in (1, 2, 3):
+        dones = [(done, total) for number, done, total in shown.told if number == superstep]
+        assert dones == sorted(dones) and dones[-1] == (pages, pages) if devices == ["host"] else dones
+        assert all(0 < done <= total == pages for done, total in dones)
+    monkeypatch.setattr("gstream.telemetry.progress.WITHIN_SECONDS", 60.0)
+    before = len(shown.told)
+    run_three(store, options)
+    assert len(shown.told) == before and len(shown.steps) == 6
+
+
 def test_pages_that_another_run_drops_are_freed(store):
     with Engine(store, RunOptions(host_memory=200_000, batch_bytes=8192)) as engine:
         for program in (BFS(source=1), PageRank(), BFS(source=1)):
