@@ -1,17 +1,21 @@
 """Run by mpiexec: calls that end once they have written checkpoints go on, by ranks or one process, from either's.
 
-mpiexec -n 2 python kept_in_ranks.py FOLDER WRITES NAME...    the outcome of each call of kept_calls: FOLDER/RANK.json
+mpiexec -n 2 python kept_in_ranks.py FOLDER WRITES NAME...    the outcome of each call of kept_calls, or
+                                               "random SEED": FOLDER/RANK.json
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from engine_graphs import make_store
 from in_ranks import difference
 from kept_calls import CALLS, make_graphs
 
@@ -20,6 +24,8 @@ from gstream.algorithms.components import scc
 from gstream.devices.ranks import Ranks
 from gstream.engine.checkpoint import Keeper
 from gstream.results.result import Result
+
+RANDOM = ("bfs", "sssp", "pagerank", "wcc", "scc", "kcore", "mis")  # which have certificates, on any graph
 
 
 class Ended(Exception):
@@ -78,12 +84,53 @@ def outcome(graphs: dict[str, str], folder: Path, name: str, writes: int, ranks:
     return ""
 
 
+def tried(folder: Path, name: str, ranks: Ranks) -> str:
+    """How answers of ranks, of a random graph and of its parts, differ from those of one process; "" if none does."""
+    numbers = np.random.default_rng(int(name.split()[1]))
+    vertices = int(numbers.integers(1, 400))
+    kind: dict[str, Any] = {"topology": "both"} if numbers.integers(2) else {"directed": False}
+    ends = (vertices * numbers.random((2, int(numbers.integers(0, 3000)))) ** numbers.integers(1, 4)).astype(np.int64)
+    weights = numbers.integers(1, 60, ends.shape[1]).astype(np.float64)
+    whole, parts = folder / f"{name}.gs", folder / f"{name}.parts"
+
+    def make() -> None:
+        store = make_store(folder / name, *ends, weights, vertices=vertices, **kind)
+        os.rename(store.path, whole)
+        gstream.split(whole, parts, ranks.size, threads=1)
+
+    ranks.by_first(make)
+    wrong = []
+    for algorithm in map(str, numbers.choice(RANDOM, 3, replace=False)):
+        own = {"source": int(numbers.integers(vertices))} if algorithm in ("bfs", "sssp") else {}
+        told = compared(whole, parts, algorithm, own, ranks)
+        wrong += [f"{algorithm}, {way}: {what}" for way, what in told.items() if what]
+    return "; ".join(wrong)
+
+
+def compared(whole: Path, parts: Path, algorithm: str, own: dict[str, Any], ranks: Ranks) -> dict[str, str]:
+    """How answers of ranks differ from that of one process, by the way they are made."""
+
+    def run(store: Path, certify: bool = False, **options: Any) -> Result:
+        with gstream.open(store, devices="host", threads=1, **options) as graph:
+            return graph.execute(algorithm, own, certify)
+
+    expected = run(whole)
+    found = {store.suffix: run(store, True, ranks=ranks) for store in (whole, parts)}
+    keeps = {"ranks": ranks, "checkpoint": parts.with_suffix(f".{algorithm}")}
+    if end_after(1, lambda: run(parts, **keeps, checkpoint_every=1)):
+        found["kept parts"] = run(parts, **keeps, resume=True)
+    return {way: difference(expected, answer) for way, answer in found.items()}
+
+
 def main() -> None:
     scc.AT_ONCE = 0  # it goes by searches and colours, as on larger graphs
     folder, writes, ranks = Path(sys.argv[1]), json.loads(sys.argv[2]), Ranks()
     made: dict[str, str] = ranks.by_first(lambda: make_graphs(folder))
     found = {}
     for name in sys.argv[3:]:
+        if name.startswith("random "):
+            found[name] = tried(folder, name, ranks)
+            continue
         told = [outcome(made, folder, name, number, ranks) for number in writes]
         found[name] = "; ".join(filter(None, told))
     (folder / f"{ranks.rank}.json").write_text(json.dumps(found))

@@ -11,13 +11,22 @@ HERE = Path(__file__).parent
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
 
 
-def environment() -> dict[str, str]:
-    """That of processes that load this checkout."""
+def environment(fault: str = "") -> dict[str, str]:
+    """That of processes that load this checkout. fault: of tests/ranks/faulty.py."""
     path = os.pathsep.join(filter(None, [str(HERE.parent.parent), str(HERE), os.environ.get("PYTHONPATH", "")]))
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([path, str(HERE.parent / "engine")])}
+    return {**os.environ, "FAULT": fault, "PYTHONPATH": os.pathsep.join([path, str(HERE.parent / "engine")])}
 
 
-def mpiexec(ranks: int, *words: object, cwd: Path, seconds: float = 300.0) -> subprocess.CompletedProcess[str]:
+def mpiexec(
+    ranks: int, *words: object, cwd: Path, seconds: float = 300.0, fault: str = ""
+) -> subprocess.CompletedProcess[str]:
     """`python WORDS` in so many ranks."""
-    command = [str(MPIEXEC), "-n", str(ranks), sys.executable, *map(str, words)]
-    return subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=seconds)
+    return launched([MPIEXEC, "-n", ranks, sys.executable], *words, cwd=cwd, seconds=seconds, fault=fault)
+
+
+def launched(
+    launcher: list[object], *words: object, cwd: Path, seconds: float = 300.0, fault: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """A command."""
+    command = [str(word) for word in (*launcher, *words)]
+    return subprocess.run(command, cwd=cwd, env=environment(fault), capture_output=True, text=True, timeout=seconds)

@@ -124,3 +124,20 @@ def test_all_end_when_one_is_killed_and_nothing_is_left(stores: Path, tmp_path: 
     launcher.communicate(timeout=END_SECONDS)
     assert launcher.returncode != 0 and not any(map(is_alive, ranks))
     assert {path.name for path in tmp_path.iterdir() if path.suffix != ".loaded"} <= {"mine.py", "__pycache__"}
+
+
+@pytest.mark.long
+def test_sigterm_to_one_rank_keeps_the_run(stores: Path, tmp_path: Path):
+    (tmp_path / "mine.py").write_text(ENDLESS + LOADED)
+    words = ["run", "mine.py:Count", str(stores / "directed.gs"), "--checkpoint", "kept", "--checkpoint-every", "1"]
+    launcher = subprocess.Popen(
+        [str(MPIEXEC), "-n", "2", sys.executable, "-m", "gstream", *words],
+        cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not (tmp_path / "kept" / "slot-0").exists():
+        assert launcher.poll() is None
+        time.sleep(0.01)
+    os.kill(max(int(path.stem) for path in tmp_path.glob("*.loaded")), signal.SIGTERM)
+    said = launcher.communicate(timeout=END_SECONDS)[1]
+    assert launcher.returncode == 143 and len(said.splitlines()) == 1, said
+    assert said.startswith("stopped by SIGTERM; kept: holds the run's checkpoint after superstep"), said

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from rank_processes import HERE, MPIEXEC, environment, mpiexec
+from rank_processes import HERE, MPIEXEC, launched, mpiexec
 
 from gstream.cli import ranks as cli_ranks
 from pagestore.errors import UsageError
@@ -39,16 +39,15 @@ def lines_of_ours(done: subprocess.CompletedProcess[str]) -> list[str]:
     "fault, words, code, said",
     [
         ("memory:1:3", (), 5, "memory ran out"),
-        ("disk:1:1", (), 5, "rank 1: "),
+        pytest.param("disk:1:1", (), 5, "rank 1: ", marks=pytest.mark.long),
         ("disk:1:2", ("--checkpoint", "kept", "--checkpoint-every", "1"), 5, "checkpoint"),
         pytest.param("disk:0:1", (), 5, "rank 0: ", marks=pytest.mark.long),
         pytest.param("memory:0:2", (), 5, "memory ran out", marks=pytest.mark.long),
     ],
 )
-def test_a_rank_that_runs_out_of_something(stores: Path, tmp_path: Path, monkeypatch, fault, words, code, said):
-    monkeypatch.setenv("FAULT", fault)
+def test_a_rank_that_runs_out_of_something(stores: Path, tmp_path: Path, fault, words, code, said):
     run = ("run", f"{HERE}/faulty.py:Hops", stores / "directed.gs", "-o", "out", *words)
-    done = mpiexec(2, "-m", "gstream", *run, cwd=tmp_path, seconds=END_SECONDS)
+    done = mpiexec(2, "-m", "gstream", *run, cwd=tmp_path, seconds=END_SECONDS, fault=fault)
     ours = lines_of_ours(done)
     assert done.returncode == code and len(ours) == 1 and said in ours[0], done.stderr
     assert not (tmp_path / "out").exists()
@@ -59,7 +58,7 @@ def test_a_rank_that_runs_out_of_something(stores: Path, tmp_path: Path, monkeyp
 def in_two(tmp_path: Path, first: list[object], second: list[object], store: Path) -> subprocess.CompletedProcess[str]:
     """`gstream run wcc graph.gs` in two ranks, each begun in its own way and folder."""
     words = ["run", "wcc", "graph.gs", "-o", str(tmp_path / "out")]
-    command = [str(MPIEXEC)]
+    command: list[object] = [MPIEXEC]
     for number, begun in enumerate((first, second)):
         folder = tmp_path / f"{number}"
         folder.mkdir(exist_ok=True)
@@ -75,7 +74,7 @@ def in_two(tmp_path: Path, first: list[object], second: list[object], store: Pat
             *map(str, begun),
             *words,
         ]
-    return subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=END_SECONDS)
+    return launched(command, cwd=tmp_path, seconds=END_SECONDS)
 
 
 def test_ranks_of_different_versions_are_refused(stores: Path, tmp_path: Path):
@@ -85,6 +84,7 @@ def test_ranks_of_different_versions_are_refused(stores: Path, tmp_path: Path):
     assert "is gstream 0.0.1, and rank 0 on" in done.stderr and not (tmp_path / "out").exists()
 
 
+@pytest.mark.long
 def test_a_store_that_is_damaged_for_one_rank(stores: Path, tmp_path: Path):
     (tmp_path / "1").mkdir()
     data = bytearray((stores / "directed.gs").read_bytes())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,13 +11,14 @@ import pyarrow.parquet
 import pytest
 from choice import MODE
 from kept_calls import CALLS, make_graphs
-from rank_processes import HERE, environment, mpiexec
+from rank_processes import HERE, MPIEXEC, launched, mpiexec
 
 import gstream
 
 SOME = ("bfs", "cdlp", "scc")  # a program, sweeps, and both
 NAMES = list(CALLS) if MODE != "some" else SOME
-COUNTS = [2, pytest.param(3, marks=pytest.mark.long)]
+GRAPHS = [f"random {seed}" for seed in range(4 if MODE == "some" else 40)]
+COUNTS = [2, pytest.param(3, marks=pytest.mark.long), pytest.param(5, marks=pytest.mark.long)]
 
 
 @pytest.fixture(scope="session", params=COUNTS, ids=lambda count: f"{count} ranks")
@@ -26,13 +26,18 @@ def outcome(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """What went wrong on each rank, of all calls in one start."""
     folder, count = tmp_path_factory.mktemp("kept"), request.param
     writes = [2] if MODE == "some" else [1, 2, 5]
-    done = mpiexec(count, HERE / "kept_in_ranks.py", folder, json.dumps(writes), *NAMES, cwd=folder)
+    done = mpiexec(count, HERE / "kept_in_ranks.py", folder, json.dumps(writes), *NAMES, *GRAPHS, cwd=folder)
     assert done.returncode == 0, done.stderr
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(count)]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_calls_go_on_from_what_ranks_or_one_process_kept(outcome, name):
+    assert [found[name] for found in outcome] == [""] * len(outcome)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_answers_of_random_graphs(outcome, name):
     assert [found[name] for found in outcome] == [""] * len(outcome)
 
 
@@ -46,18 +51,14 @@ def directed(tmp_path_factory: pytest.TempPathFactory) -> str:
     "rank, number, again",
     [(1, 5, 3), pytest.param(0, 27, 1, marks=pytest.mark.long), pytest.param(1, 9, 2, marks=pytest.mark.long)],
 )
-def test_a_killed_rank_costs_supersteps_not_the_answer(directed, tmp_path, monkeypatch, rank, number, again):
+def test_a_killed_rank_costs_supersteps_not_the_answer(directed, tmp_path, rank, number, again):
     words = ("-m", "gstream", "run", f"{HERE}/faulty.py:Hops", directed, "--checkpoint", "kept")
-    monkeypatch.setenv("FAULT", f"kill:{rank}:{number}")
-    done = mpiexec(2, *words, "--checkpoint-every", 1, "-o", "out", cwd=tmp_path)
+    killed = f"kill:{rank}:{number}"
+    done = mpiexec(2, *words, "--checkpoint-every", 1, "-o", "out", cwd=tmp_path, fault=killed)
     assert done.returncode != 0 and "Traceback" not in done.stderr
     assert os.listdir(tmp_path) == ["kept"]
-    monkeypatch.delenv("FAULT")
-    if again > 1:
-        done = mpiexec(again, *words, "--resume", "--json", "-o", "out.parquet", cwd=tmp_path)
-    else:
-        command = [sys.executable, *words, "--resume", "--json", "-o", "out.parquet"]
-        done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    launcher = [MPIEXEC, "-n", again, sys.executable] if again > 1 else [sys.executable]
+    done = launched(launcher, *words, "--resume", "--json", "-o", "out.parquet", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert json.loads(done.stdout)["stats"]["kept"]["resumed"] > 0
     with gstream.open(directed, devices="host") as graph:

@@ -33,6 +33,7 @@ from tests.torture import faults as torture_faults
 from tests.torture import gpus as torture_gpus
 from tests.torture import inputs as torture_inputs
 from tests.torture import kills as torture_kills
+from tests.torture import ranks as torture_ranks
 from tests.torture import schedules as torture_schedules
 from tests.torture import stores as torture_stores
 from tests.torture import stripes as torture_stripes
@@ -49,6 +50,7 @@ MODULES = (
     torture_faults,
     torture_kills,
     torture_stripes,
+    torture_ranks,
     torture_gpus,
     torture_schedules,
     torture_answers,

@@ -33,7 +33,7 @@ from tests.torture.ordeals import (
 ENOUGH_S = 60.0
 SHARES = {
     "bit flips": 3000, "truncation": 300, "pages": 120, "hostile stores": 150, "malformed inputs": 250, "archives": 200,
-    "wrong answers": 600, "right answers": 63,
+    "wrong answers": 600, "right answers": 63, "kills of ranks": 8,
 }  # fmt: skip
 SHARE = 16  # cases of the others, each of which takes a process or two
 
