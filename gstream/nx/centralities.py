@@ -53,7 +53,11 @@ def hits(
     return G.by_node(column(result, "hub")), G.by_node(column(result, "authority"))
 
 
-@function(weight="weight", reads=True, nstart=None, rule=lambda given: isinstance(given["beta"], (int, float)))
+def _one_beta(given: dict[str, Any]) -> bool | str:
+    return isinstance(given["beta"], (int, float)) or "beta is no number"
+
+
+@function(weight="weight", reads=True, nstart=None, rule=_one_beta)
 def katz_centrality(
     G: NodeGraph, alpha: float = 0.1, beta: float = 1.0, max_iter: int = 1000, tol: float = 1e-6, nstart: Any = None,
     normalized: bool = True, weight: Any = None,
@@ -107,11 +111,21 @@ def _positive(given: dict[str, Any]) -> bool | str:
     return least is None or least > 0 or "weights of 0 leave shortest paths uncounted"
 
 
-@function(multigraph=True, weight="weight", reads=True, k=None, rule=_positive)
+def _drawn(given: dict[str, Any]) -> bool | str:
+    k, seed = given["k"], given["seed"]
+    if k is not None and not (isinstance(k, int) and 0 < k <= len(given["G"])):
+        return "k is no number of nodes"
+    if k is not None and seed is not None and not isinstance(seed, int):
+        return "the seed is no number"
+    return _positive(given)
+
+
+@function(multigraph=True, weight="weight", reads=True, rule=_drawn)
 def betweenness_centrality(
     G: NodeGraph, k: Any = None, normalized: bool = True, weight: Any = None, endpoints: bool = False, seed: Any = None
 ) -> dict[Any, float]:
-    found = G.graph.betweenness(normalized=normalized, endpoints=endpoints, weighted=G.weighs(weight))
+    drawn = {} if k is None else {"k": k, "seed": seed}
+    found = G.graph.betweenness(normalized=normalized, endpoints=endpoints, weighted=G.weighs(weight), **drawn)
     return G.by_node(column(found, "betweenness"))
 
 

@@ -63,8 +63,11 @@ class Function:
         return reason or (self.rule(given) if self.rule else True)
 
 
-def unread(graph: Any, attribute: Any, reads: bool = True) -> str:
-    """Why the weights of an edge attribute can't be read here, None being no attribute; "" if they can."""
+def unread(graph: Any, attribute: Any, reads: bool = True, negative: bool = False) -> str:
+    """Why the weights of an edge attribute can't be read here, None being no attribute; "" if they can.
+
+    negative: whether they may be below 0.
+    """
     if attribute is None:
         return ""
     if not isinstance(attribute, str):
@@ -80,10 +83,15 @@ def unread(graph: Any, attribute: Any, reads: bool = True) -> str:
     if not reads:
         return "" if all(value == 1 for value in values) else "weights are not read"
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
-    if not numbers or not min(values) >= 0:
-        return "weights are numbers of at least 0"
+    if not numbers or not (np.isfinite(values).all() if negative else min(values) >= 0):
+        return "weights are finite numbers" if negative else "weights are numbers of at least 0"
     exact = all(isinstance(value, int) or value == float(np.float32(value)) for value in values)
     return "" if exact else "weights are kept in float32, which does not hold all of these"
+
+
+def weightless(given: dict[str, Any]) -> bool | str:
+    """A rule: no weights are asked for, as another definition is meant then."""
+    return given["weight"] is None or "weights are not read"
 
 
 def function(

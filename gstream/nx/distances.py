@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from gstream.nx.declare import function
+from gstream.nx.declare import function, weightless
 from gstream.nx.node_graph import NodeGraph, column
 
 NO_SOURCE, NO_NODE = "Source {} is not in G", "Node {} not found in graph"
@@ -176,6 +176,20 @@ def shortest_path_length(
     return _target(found, target, source, NO_PATH if weight else "No path between {source} and {target}.")
 
 
+@function(directed=False, multigraph=True)
+def ancestors(G: NodeGraph, source: Any) -> set[Any]:
+    found = hops(G, G.vertex(source, nx.NetworkXError, "The node {} is not in the graph."))
+    return set(G.nodes_of(np.flatnonzero(found > 0)))
+
+
+@function(directed=False)
+def efficiency(G: NodeGraph, u: Any, v: Any) -> float:
+    found = hops(G, G.vertex(u, text="Source {} is not in G"))
+    G.vertex(v, text="Target {} is not in G")
+    far = int(found[row_of(G, v)])
+    return 0 if far < 0 else 1 / far
+
+
 def _eccentricities(graph: NodeGraph, nodes: Any, weight: str | None) -> dict[Any, Any]:
     found = {}
     for node in nodes:
@@ -188,9 +202,11 @@ def _eccentricities(graph: NodeGraph, nodes: Any, weight: str | None) -> dict[An
     return found
 
 
-@function(multigraph=True, weight="weight", reads=True, sp=None, v=None)
-def eccentricity(G: NodeGraph, v: Any = None, sp: Any = None, weight: Any = None) -> dict[Any, Any]:
-    return _eccentricities(G, G, weight)
+@function(multigraph=True, weight="weight", reads=True, sp=None)
+def eccentricity(G: NodeGraph, v: Any = None, sp: Any = None, weight: Any = None) -> Any:
+    if v is not None and v in G:
+        return _eccentricities(G, [v], weight)[v]
+    return _eccentricities(G, G if v is None else [node for node in v if node in G], weight)
 
 
 @function(multigraph=True, weight="weight", reads=True, e=None, usebounds=False)
@@ -251,6 +267,35 @@ def wiener_index(G: NodeGraph, weight: Any = None) -> float:
     if G.is_directed():
         return int(total) if G.whole or not G.weighs(weight) else total
     return total / 2
+
+
+def _sizeable(graph: NodeGraph) -> None:
+    if not graph.number_of_edges():
+        raise nx.NetworkXError("Size of G must be positive")
+    if len(graph) == 1:
+        raise nx.NetworkXError("local_reaching_centrality of a single node with self-loop not well-defined")
+
+
+def _reaching(graph: NodeGraph, node: Any) -> float:
+    """Of other nodes, the share that is reached; along undirected edges each counts 1 / distance."""
+    found = hops(graph, graph.vertex(node, text=NO_SOURCE))
+    near = found[found > 0]
+    return (len(near) if graph.is_directed() else (1 / near).sum().item()) / (len(graph) - 1)
+
+
+@function(multigraph=True, paths=None, rule=weightless)
+def local_reaching_centrality(
+    G: NodeGraph, v: Any, paths: Any = None, weight: Any = None, normalized: bool = True
+) -> float:
+    _sizeable(G)
+    return _reaching(G, v)
+
+
+@function(multigraph=True, rule=weightless)
+def global_reaching_centrality(G: NodeGraph, weight: Any = None, normalized: bool = True) -> float:
+    _sizeable(G)
+    found = [_reaching(G, node) for node in G]
+    return sum(max(found) - value for value in found) / (len(G) - 1)
 
 
 @function(directed=False, multigraph=True)

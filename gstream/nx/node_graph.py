@@ -157,13 +157,22 @@ class NodeGraph:
         found = np.zeros(count, np.int64)
         for name in names:
             found += (store.in_degree if name == "in" else store.out_degree)(0, count).astype(np.int64)
+        found = found if store.meta.order == "natural" else found[store.store_ids(0, count)]
         if not self.is_directed() and self.self_loops:
-            for batch in self.graph.edges(weights=False):
-                ends = [column.to_pylist() for column in batch.columns]
-                for one, other in zip(*ends, strict=True):
-                    if one == other:
-                        found[store.lookup([one], "vertex")[0]] += 1
-        return found if store.meta.order == "natural" else found[store.store_ids(0, count)]
+            for source, target in self.edge_rows():
+                np.add.at(found, source[source == target], 1)
+        return found
+
+    def edge_rows(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Rows of the ends of all edges, int64[k] each, batch after batch; an undirected edge comes once."""
+        store = self.graph.store
+        for batch in self.graph.edges(weights=False):
+            if self._places is not None:  # the store's IDs are rows
+                source, target = (part.to_numpy(zero_copy_only=False).astype(np.int64) for part in batch.columns)
+            else:
+                ends = (store.lookup(part.to_pylist(), "vertex") for part in batch.columns)
+                source, target = (store.natural_of(part).astype(np.int64) for part in ends)
+            yield source, target
 
     def to_networkx(self) -> nx.Graph:
         """The same graph in NetworkX. Raises NotImplementedError where it has more than MOST_EDGES edges."""

@@ -8,7 +8,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from gstream.nx.declare import PATHS, function
+from gstream.nx.components import count
+from gstream.nx.declare import PATHS, function, unread, weightless
 from gstream.nx.distances import lengths, row_of
 from gstream.nx.node_graph import NodeGraph, column
 
@@ -48,6 +49,47 @@ def is_regular(G: NodeGraph) -> bool:
 @function(directed=False, multigraph=True, brief=True)
 def is_k_regular(G: NodeGraph, k: int) -> bool:
     return bool((G.degrees("out") == k).all())
+
+
+@function(multigraph=True)
+def is_eulerian(G: NodeGraph) -> bool:
+    if G.is_directed():
+        return bool((G.degrees("in") == G.degrees("out")).all()) and count(G, "scc") == 1
+    return not (G.degrees("out") % 2).any() and count(G) == 1
+
+
+def _signed(given: dict[str, Any]) -> bool | str:
+    return unread(given["G"], given["weight"], negative=True) or True
+
+
+@function(multigraph=True, brief=True, edge=None, rule=_signed)
+def is_negatively_weighted(G: NodeGraph, edge: Any = None, weight: str = "weight") -> bool:
+    least = G.graph.store.meta.min_weight
+    return G.weighs(weight) and least is not None and least < 0
+
+
+@function(
+    multigraph=True,
+    ours="NetworkX knows which edges have the attribute",
+    weight="weight",
+    reads=True,
+    edge=None,
+)
+def is_weighted(G: NodeGraph, edge: Any = None, weight: str = "weight") -> bool:
+    return G.weighs(weight) and G.number_of_edges() > 0
+
+
+@function(multigraph=True, nodes=None, rule=weightless)
+def node_degree_xy(
+    G: NodeGraph, x: str = "out", y: str = "in", weight: Any = None, nodes: Any = None
+) -> Iterator[tuple[int, int]]:
+    names = (x, y) if G.is_directed() else ("out", "out")
+    degree, other = (G.degrees(name) for name in names)
+    for source, target in G.edge_rows():
+        yield from zip(degree[source].tolist(), other[target].tolist(), strict=True)
+        if not G.is_directed():
+            source, target = source[source != target], target[source != target]
+            yield from zip(degree[target].tolist(), degree[source].tolist(), strict=True)
 
 
 def _cores(graph: NodeGraph) -> np.ndarray:
@@ -142,9 +184,7 @@ def _reciprocity(graph: NodeGraph) -> float:
     edges = graph.number_of_edges()
     if not edges:
         raise nx.NetworkXError("Not defined for empty graphs")
-    store, batches = graph.graph.store, graph.graph.edges(weights=False)
-    keys = [np.stack([store.lookup(c.to_pylist(), "vertex") for c in b.columns]) for b in batches]
-    source, target = np.concatenate(keys, axis=1).astype(np.uint64)
+    source, target = np.concatenate([np.stack(ends) for ends in graph.edge_rows()], axis=1).astype(np.uint64)
     there, back = source * np.uint64(len(graph)) + target, target * np.uint64(len(graph)) + source
     single = edges - int(np.isin(there, back).sum())
     return (edges - single) / edges

@@ -187,7 +187,8 @@ class Views(ABC):
 
     @in_python()
     def to_scipy(self, limit: int = MOST_SCIPY) -> scipy.sparse.csr_array:
-        """The adjacency matrix, scipy.sparse.csr_array: row i is vertex i in ascending order; weights, or 1.
+        """The adjacency matrix, scipy.sparse.csr_array: row i is vertex i in ascending order; weights, or 1,
+        int64 or the weights' float type.
 
         Repeated edges are added up; an undirected graph's matrix is symmetric. Raises UsageError for more than `limit`
         edges: each takes 16 to 32 bytes.
@@ -199,12 +200,14 @@ class Views(ABC):
         self._check_size(limit, 32, "SciPy")
         store, count = self.store, len(self)
         topology = store.topology(store.meta.topologies[0])
-        kind = np.dtype(np.int64) if topology.weight_dtype is None else topology.weight_dtype
+        kind = np.dtype(np.int64)  # integers of few bytes have no room for sums
+        if topology.weight_dtype is not None and np.dtype(topology.weight_dtype).kind == "f":
+            kind = np.dtype(topology.weight_dtype)
         near, far, weights = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, kind)]
         for _, page in decode_topology(topology):
             near.append(store.natural_of(page.source).astype(np.int64))
             far.append(store.natural_of(page.target).astype(np.int64))
-            weights.append(np.ones(len(page.source), kind) if page.weight is None else page.weight)
+            weights.append(np.ones(len(page.source), kind) if page.weight is None else page.weight.astype(kind))
         ends = [np.concatenate(near), np.concatenate(far)]
         places = tuple(reversed(ends) if topology.name == "in" else ends)
         return sparse.coo_array((np.concatenate(weights), places), shape=(count, count)).tocsr()

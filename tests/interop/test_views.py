@@ -288,3 +288,9 @@ def test_closed_graphs_say_so() -> None:
     for call in (lambda: len(graph), lambda: 1 in graph, lambda: graph.degree(1), lambda: list(graph.edges())):
         with pytest.raises(UsageError, match="the graph was closed"):
             call()
+
+
+def test_weights_of_few_bytes_are_added_up_in_a_matrix() -> None:
+    graph = gstream.from_edges([0, 0, 1], [1, 1, 2], [200, 200, 3])
+    assert graph.to_scipy().toarray().tolist() == [[0, 400, 0], [0, 0, 3], [0, 0, 0]]
+    assert nx.to_numpy_array(graph).tolist() == [[0, 400, 0], [0, 0, 3], [0, 0, 0]]

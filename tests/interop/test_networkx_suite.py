@@ -1,0 +1,51 @@
+"""NetworkX's own suite through the backend: no test fails, and as many as were counted reach gstream.
+
+FOLDERS: the least number of tests of each folder in which a function of ours ran, with NetworkX 3.6.1.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NETWORKX = Path(nx.__file__).parent
+SHARE = ("algorithms/components", "algorithms/link_analysis")  # in `make test`
+FOLDERS = {
+    "algorithms/components": 29, "algorithms/link_analysis": 11, "algorithms/traversal": 4,
+    "algorithms/centrality": 160, "algorithms/shortest_paths": 25, "algorithms/community": 37,
+    "algorithms/bipartite": 53, "algorithms/tree": 95,
+}  # fmt: skip
+# Each asks of more than 100,000 pairs of trees whether they are trees: hours of conversions of graphs of 13 nodes.
+LONG = ("test_tree_isomorphic_all_non_isomorphic_trees_relabeled[13]",)
+
+
+def run_suite(paths: list[str], folder: Path, *options: str) -> tuple[subprocess.CompletedProcess, int]:
+    """(the run, tests that reached gstream) of some paths in NetworkX, by this checkout's code."""
+    counted, settings = folder / "reached", folder / "pytest.ini"
+    settings.write_text("[pytest]\n")  # those of a checkout above NetworkX's folder would put its code first
+    environment = os.environ | {
+        "NETWORKX_TEST_BACKEND": "gstream", "NETWORKX_FALLBACK_TO_NX": "1", "GSTREAM_REACHED": str(counted),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]),
+    }  # fmt: skip
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "reached", "-p", "no:cacheprovider", "-n", "0"]
+    command += ["-c", str(settings), f"--rootdir={folder}", *options, *(str(NETWORKX / path) for path in paths)]
+    run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    return run, int(counted.read_text().split()[1]) if counted.exists() else 0
+
+
+@pytest.mark.parametrize(
+    "folder", [folder if folder in SHARE else pytest.param(folder, marks=pytest.mark.long) for folder in FOLDERS]
+)
+def test_networkx_s_own_suite(folder: str, tmp_path: Path) -> None:
+    if not any(point.name == "gstream" for point in entry_points(group="networkx.backends")):
+        pytest.skip("gstream is not installed with its entry points")
+    run, reached = run_suite([folder], tmp_path, *(f"--deselect={test}" for test in LONG))
+    assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
+    assert reached >= FOLDERS[folder]
