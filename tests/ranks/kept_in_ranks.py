@@ -26,6 +26,10 @@ from gstream.engine.checkpoint import Keeper
 from gstream.results.result import Result
 
 RANDOM = ("bfs", "sssp", "pagerank", "wcc", "scc", "kcore", "mis")  # which have certificates, on any graph
+OWN = ("hops", "kinds", "twice")  # of own_kernels.py
+SEARCHES = ("bfs", "sssp", "hops")
+KEEP = (*RANDOM, "hops")
+HERE = Path(__file__).parent
 
 
 class Ended(Exception):
@@ -85,7 +89,8 @@ def outcome(graphs: dict[str, str], folder: Path, name: str, writes: int, ranks:
 
 
 def tried(folder: Path, name: str, ranks: Ranks) -> str:
-    """How answers of ranks, of a random graph and of its parts, differ from those of one process; "" if none does."""
+    """How answers of ranks, of a random graph and of its parts, differ from those of one process; "" if none does.
+    name: "random SEED", or "own SEED" for kernels of users."""
     numbers = np.random.default_rng(int(name.split()[1]))
     vertices = int(numbers.integers(1, 400))
     kind: dict[str, Any] = {"topology": "both"} if numbers.integers(2) else {"directed": False}
@@ -100,8 +105,9 @@ def tried(folder: Path, name: str, ranks: Ranks) -> str:
 
     ranks.by_first(make)
     wrong = []
-    for algorithm in map(str, numbers.choice(RANDOM, 3, replace=False)):
-        own = {"source": int(numbers.integers(vertices))} if algorithm in ("bfs", "sssp") else {}
+    chosen = OWN if name.startswith("own") else map(str, numbers.choice(RANDOM, 3, replace=False))
+    for algorithm in chosen:
+        own = {"source": int(numbers.integers(vertices))} if algorithm in SEARCHES else {}
         told = compared(whole, parts, algorithm, own, ranks)
         wrong += [f"{algorithm}, {way}: {what}" for way, what in told.items() if what]
     return "; ".join(wrong)
@@ -112,12 +118,14 @@ def compared(whole: Path, parts: Path, algorithm: str, own: dict[str, Any], rank
 
     def run(store: Path, certify: bool = False, **options: Any) -> Result:
         with gstream.open(store, devices="host", threads=1, **options) as graph:
+            if algorithm in OWN:
+                return graph.run(f"{HERE}/own_kernels.py:{algorithm}", **own)
             return graph.execute(algorithm, own, certify)
 
     expected = run(whole)
     found = {store.suffix: run(store, True, ranks=ranks) for store in (whole, parts)}
     keeps = {"ranks": ranks, "checkpoint": parts.with_suffix(f".{algorithm}")}
-    if end_after(1, lambda: run(parts, **keeps, checkpoint_every=1)):
+    if algorithm in KEEP and end_after(1, lambda: run(parts, **keeps, checkpoint_every=1)):
         found["kept parts"] = run(parts, **keeps, resume=True)
     return {way: difference(expected, answer) for way, answer in found.items()}
 
@@ -128,7 +136,7 @@ def main() -> None:
     made: dict[str, str] = ranks.by_first(lambda: make_graphs(folder))
     found = {}
     for name in sys.argv[3:]:
-        if name.startswith("random "):
+        if name.startswith(("random ", "own ")):
             found[name] = tried(folder, name, ranks)
             continue
         told = [outcome(made, folder, name, number, ranks) for number in writes]

@@ -154,6 +154,7 @@ CASES = {
     "hits": Case("directed", "hits", long=True),
     "eigenvector": Case("undirected", "eigenvector", long=True),
     "subgraph": Case("directed", "subgraph", {"nodes": [1, 2, 3, 5, 8, 13]}, long=True, in_parts=False),
+    "degrees": Case("directed", "degrees", long=True),
     "backward": Case("directed", Hops(source=7), long=True),
     "totals": Case("directed", Shares(), long=True),
     "max with weights": Case("weighted", Highest(), {}, {"max_supersteps": 4}, long=True),

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from choice import MODE
+from kept_calls import CALLS
 from rank_cases import CASES, REFUSED, WIDE
 from rank_processes import HERE, mpiexec
 
 import gstream
+from gstream.algorithms.registry import ALGORITHMS
 
 COUNTS = [2, pytest.param(3, marks=pytest.mark.long), pytest.param(5, marks=pytest.mark.long)]
 NAMES = [name for name, case in CASES.items() if MODE != "some" or not case.long]
@@ -47,6 +49,12 @@ def test_ranks_exchange_the_values_of_mirrors_alone(outcome):
 def test_a_rank_has_room_for_its_own_pages_alone(outcome):
     held, whole = outcome[0]["room"]
     assert whole / len(outcome) <= held < 1.3 * whole / len(outcome)
+
+
+def test_every_algorithm_is_tried():
+    """Which run is in CASES and in kept_calls, which are refused in REFUSED."""
+    tried = {case.what for case in CASES.values() if isinstance(case.what, str)} | {call[1] for call in CALLS.values()}
+    assert tried == set(ALGORITHMS)
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -11,9 +10,6 @@ from pathlib import Path
 
 import pytest
 from rank_processes import HERE, MPIEXEC, launched, mpiexec
-
-from gstream.cli import ranks as cli_ranks
-from pagestore.errors import UsageError
 
 END_SECONDS = 120.0  # a launcher that hangs; how fast ranks end is measured elsewhere
 OF_ANOTHER_VERSION = """
@@ -96,18 +92,3 @@ def test_a_store_that_is_damaged_for_one_rank(stores: Path, tmp_path: Path):
     ours = lines_of_ours(done)
     assert done.returncode == 4 and len(ours) == 1 and ours[0].startswith("rank 1 on "), done.stderr
     assert not (tmp_path / "out").exists()
-
-
-def test_torchrun_is_told_of_mpiexec(monkeypatch: pytest.MonkeyPatch):
-    for name in [name for name in os.environ if name.startswith(("PMI_", "OMPI_", "SLURM_"))]:
-        monkeypatch.delenv(name)
-    for name, value in {"GROUP_RANK": "0", "RANK": "0", "WORLD_SIZE": "4", "LOCAL_RANK": "0"}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(cli_ranks.surroundings, "typed", ["run", "wcc", "a b.gs"])
-    with pytest.raises(UsageError, match="Type mpiexec -n 4 gstream run wcc 'a b.gs', or pass --ranks off"):
-        cli_ranks.join_ranks("auto")
-    assert cli_ranks.join_ranks("off") is None
-    monkeypatch.setenv("RANK", "1")
-    with pytest.raises(SystemExit) as ended:
-        cli_ranks.join_ranks("auto")
-    assert ended.value.code == 2
