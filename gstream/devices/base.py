@@ -237,11 +237,12 @@ class Exchange(ABC):
 
     partition: which pages each device is given; others may be put in its place between supersteps. with_cores: cores
     beside the devices take pages of the step that begins. first: the number of the first of `devices`. ranks: the
-    processes of the run (gstream.devices.ranks), where there are several.
+    processes of the run (gstream.devices.ranks), where there are several. bytes_exchanged: that went to them so far.
     """
 
     apart = first = 0
     ranks: Any = None
+    bytes_exchanged = 0
     sends = sent = with_cores = notifies = False
     _slices: Sequence[Range] | None = None
     _sending = False

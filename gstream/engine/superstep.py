@@ -100,7 +100,7 @@ class Supersteps(RunState):
 
     def merge(self, step: Step, chunk: Range, slices: list[Range]) -> None:
         """Line 28: slices of all copies are combined and applied; then handed round, or stored."""
-        began, code = time.perf_counter(), self.code
+        began, code, sent = time.perf_counter(), self.code, self.exchange.bytes_exchanged
 
         def apply(device: Device, number: int) -> None:
             part = slices[number]
@@ -117,7 +117,10 @@ class Supersteps(RunState):
         self.exchange.reduce(slices, step.table if summed else None, apply)
         self.hand_round(slices)
         if self.trace is not None:
-            self.trace.span("driver", "merges", f"vertices {chunk[0]} to {chunk[1]}", began, time.perf_counter())
+            sent = self.exchange.bytes_exchanged - sent
+            told = "" if self.exchange.ranks is None else f", {sent} bytes to other ranks"
+            what = f"vertices {chunk[0]} to {chunk[1]}{told}"
+            self.trace.span("driver", "merges", what, began, time.perf_counter())
 
     def hand_round(self, slices: list[Range]) -> None:
         """Bits, and values that stay on devices, to all devices. Line 29: other values to host memory. And partials."""

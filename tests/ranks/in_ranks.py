@@ -6,12 +6,14 @@ mpiexec -n 2 python in_ranks.py FOLDER NAME...      FOLDER/STORE.gs are the stor
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rank_cases import CASES, REFUSED, Case
+from engine_graphs import make_store
+from rank_cases import CASES, REFUSED, Case, Highest, Hops, Sets, Shares
 
 import gstream
 from gstream.devices.ranks import Ranks
@@ -61,6 +63,38 @@ def drawn(folder: Path, ranks: Ranks) -> str:
     return "" if all(one == sampled[0] for one in sampled) else f"sources differ: {sampled}"
 
 
+def drawn_graph(folder: Path, seed: int, parts: int) -> None:
+    """A graph of any size, order and kind at drawn.gs, and in parts."""
+    draw = np.random.default_rng(seed)
+    vertices = int(draw.choice([40, 700, 9_000, 30_000]))
+    edges = int(vertices * draw.uniform(1, 5))
+    source = (vertices * draw.random(edges) ** draw.choice([1, 3])).astype(np.int64)  # the first have more edges
+    target = (source + draw.geometric(draw.choice([0.5, 1e-3]), edges)) % vertices
+    weight = draw.integers(1, 200, edges).astype(np.uint8)
+    kind = {"directed": False} if draw.random() < 0.3 else {"topology": "both"}
+    order = str(draw.choice(["natural", "degree"]))
+    made = make_store(folder, source, target, weight, order=order, **kind)
+    os.replace(made.path, folder / "drawn.gs")
+    gstream.split(folder / "drawn.gs", folder / f"drawn.{parts}.parts", parts, force=True, threads=1)
+
+
+def of_drawn_graphs(folder: Path, ranks: Ranks, seeds: int) -> str:
+    """Where runs on graphs in parts differ from those of one process, "" where none does."""
+    for seed in range(seeds):
+        if ranks.first:
+            drawn_graph(folder, seed, ranks.size)
+        ranks.wait()
+        draw = np.random.default_rng(seed)
+        what = (Shares(), Hops(source=7), Sets(), Highest(), "bfs", "sssp")[seed % 6]
+        run_options = {"direction": str(draw.choice(["auto", "push", "pull"])), "use_heads": bool(draw.random() < 0.7)}
+        own, limit = ({"source": 7}, {}) if isinstance(what, str) else ({}, {"max_supersteps": 12})
+        case = Case("drawn", what, own, run_options | limit)
+        if found := difference(run(folder, case, None), run(folder, case, ranks, in_parts=True)):
+            return f"seed {seed}: {found}"
+        ranks.wait()
+    return ""
+
+
 def volume(folder: Path, ranks: Ranks) -> tuple[float, float]:
     """Bytes that all ranks exchange in a superstep of PageRank on a graph in parts: counted, and by the model.
 
@@ -96,6 +130,7 @@ def main() -> None:
     folder, ranks = Path(sys.argv[1]), Ranks()
     found: dict[str, Any] = {}
     found["drawn"] = drawn(folder, ranks) if "betweenness" in sys.argv else ""
+    found["drawn graphs"] = of_drawn_graphs(folder, ranks, 6) if "betweenness" in sys.argv else ""
     found["volume"], found["room"] = volume(folder, ranks), room(folder, ranks)
     for name in sys.argv[2:]:
         if name in REFUSED:

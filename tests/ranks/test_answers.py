@@ -39,6 +39,11 @@ def test_ranks_draw_the_same_sources(outcome):
     assert [found["drawn"] for found in outcome] == [""] * len(outcome)
 
 
+@pytest.mark.long
+def test_answers_on_drawn_graphs_in_parts_are_those_of_one_process(outcome):
+    assert [found["drawn graphs"] for found in outcome] == [""] * len(outcome)
+
+
 def test_ranks_exchange_the_values_of_mirrors_alone(outcome):
     """The volume of a superstep is the model's, and less than what all values would be."""
     counted, model = outcome[0]["volume"]

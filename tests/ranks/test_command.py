@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -92,6 +93,31 @@ def test_what_fails_on_all_ranks_is_said_once(stores: Path, tmp_path: Path, word
     )
     assert done.returncode == code
     assert said in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_a_run_on_parts_names_the_folder_and_traces_what_it_exchanges(stores: Path, tmp_path: Path):
+    gstream.split(stores / "wide.gs", tmp_path / "web.parts", 2, threads=1)
+    words = ("run", "pagerank", "web.parts", "--iterations", 3, "--json", "--trace", "run.json")
+    done = mpiexec(2, "-m", "gstream", *words, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    summary = json.loads(done.stdout)
+    told = re.findall(r"vertices 0 to \d+, (\d+) bytes to other ranks", (tmp_path / "run.json").read_text())
+    assert summary["store"] == "web.parts" and len(told) == 3
+    assert 0 < sum(map(int, told)) < summary["ranks"]["bytes_exchanged"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_a_part_that_is_not_whole_ends_all_ranks(stores: Path, tmp_path: Path, damage: str):
+    gstream.split(stores / "wide.gs", tmp_path / "web.parts", 2, threads=1)
+    part = tmp_path / "web.parts/part-00001.gs"
+    os.truncate(part, part.stat().st_size // 2)
+    if damage == "missing":
+        part.unlink()
+    done = mpiexec(2, "-m", "gstream", "run", "pagerank", "web.parts", "-o", "answer", cwd=tmp_path)
+    said = [line for line in done.stderr.splitlines() if "part-00001.gs: " in line]
+    assert done.returncode == 4 and len(said) == 1 and said[0].startswith("rank 1 on "), done.stderr
+    assert os.listdir(tmp_path) == ["web.parts"]
 
 
 @pytest.mark.long

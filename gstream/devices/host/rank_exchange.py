@@ -45,6 +45,10 @@ class RankExchange(HostExchange):
     def _state(self) -> VertexState:
         return self.devices[0].state
 
+    @property
+    def bytes_exchanged(self) -> int:  # type: ignore[override]
+        return self.ranks.bytes_sent
+
     def each(self, call: Call) -> None:
         call(self.devices[0], self.first)
 
