@@ -97,7 +97,7 @@ class MemoryStream(ByteStream):
     """A pipe that gives `data`, up to `step` bytes at a time."""
 
     def __init__(self, data: bytes, name: str, step: int = 1 << 20, may_be_empty: bool = False) -> None:
-        self.name, self.total_bytes, self.replayable = name, None, False
+        self.name, self.total_bytes, self.replayable, self.device = name, None, False, False
         self._left, self._step = data, step
         self._file, self._owned, self._reading, self._closed = -1, False, threading.Lock(), False
         self._consumed, self._given, self._ahead, self._taken, self._raw = 0, 0, b"", 0, b""

@@ -15,6 +15,7 @@ from bench import machine
 from gstream.engine import checkpoint_checks
 from pagestore.errors import GstreamError, InputError, StoreError
 from pagestore.inputs import adjacency, judge, linesource, npy
+from pagestore.inputs.conditions import Condition
 from pagestore.reader import PageReader
 from tests.fuzz import corpus as fuzz_corpus
 from tests.fuzz import repair as fuzz_repair
@@ -66,6 +67,7 @@ FAULTS = [
     ("metis", adjacency, "parse_lists", broken, IndexError),
     ("npz", npy, "DAMAGE", (), Exception),
     ("contents of stores", PageReader, "read", unchecked, Wrong),
+    ("conditions", Condition, "may_prune", lambda *given: True, Wrong),
     ("checkpoints", checkpoint_checks, "_check_described", nothing, (KeyError, TypeError)),
 ]
 
