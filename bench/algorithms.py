@@ -102,6 +102,7 @@ ROWS = (
     Row("hits", "directed", peer=others.hits),
     Row("levels", "acyclic", peer=others.levels),
     Row("radius", below=2, peer=others.radius),  # 16 programs of a few sweeps each
+    Row("hyperball", below=2),
     Row("cdlp", below=2, peer=others.cdlp),
     Row("triangles", below=3, peer=others.clustering),  # lists meet lists: edges^1.5
     Row("lcc", below=3, peer=others.clustering),

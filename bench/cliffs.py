@@ -111,6 +111,7 @@ ASKED = {
     "cdlp": Asked("cdlp"),
     "degrees": Asked("degrees"),
     "radius": Asked("radius", bound="hops m"),
+    "hyperball": Asked("hyperball", bound="hops m"),
     "betweenness": Asked("betweenness", bound="n m"),
     "betweenness of a source": Asked("betweenness", lambda cliff: _source(cliff) | {"normalized": False}),
     "closeness": Asked("closeness", bound="n m"),

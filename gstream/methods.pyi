@@ -207,6 +207,23 @@ class Methods(ABC):
         twice).
         """
 
+    def hyperball(
+        self, log2m: int = 7, max_distance: int | None = None, seed: int = 0, certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
+        """Harmonic and closeness centrality and the distance distribution, estimated by HyperLogLog counters. Columns:
+        vertex, harmonic, closeness, reachable.
+
+        Summary: neighbourhood_function and distance_distribution by distance from 0 or 1 on, average_distance,
+        effective_diameter (90 %), standard_error of a counter, 1.06 / sqrt(2^log2m). The same on any number of devices.
+
+        - log2m: 2^N registers a counter, a byte each, 4 to 14.
+        - max_distance: end after N edges; default: when no counter changes.
+        - seed: of what is drawn.
+
+        Definition: as harmonic and closeness, scaled by what is reached: over paths to a vertex, by edges; reachable:
+        other vertices with such a path.
+        """
+
     def radius(
         self, sketches: int = 32, max_iter: int = 256, seed: int = 0, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip

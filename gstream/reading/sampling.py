@@ -161,9 +161,11 @@ def checked_fanouts(given: Any) -> list[int]:
 
 def checked_seeds(store: Store, given: Any) -> np.ndarray:
     """int64[n]: store IDs of the user's vertices. Raises UsageError for what is none, or given twice."""
-    seeds = (
-        np.atleast_1d(given) if isinstance(given, np.ndarray) else [given] if isinstance(given, str | int) else given
-    )
+    seeds: Any = given
+    if isinstance(given, np.ndarray):
+        seeds = np.atleast_1d(given)
+    elif isinstance(given, str | int):
+        seeds = [given]
     found = store.lookup(seeds, "seed").astype(np.int64)
     ascending = np.sort(found)
     if len(again := ascending[1:][ascending[1:] == ascending[:-1]]):

@@ -31,7 +31,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "eigenvector": [{"max_iter": 2}],
     "rwr": [{"source": START, "max_iter": 2}], "closeness": [{"k": 3}, {"k": 3, "weighted": True}],
     "harmonic": [{"k": 3}, {"k": 3, "weighted": True}],
-    "radius": [{"sketches": 2}], "heat": [{"initial": FIRST, "iterations": 2}],
+    "radius": [{"sketches": 2}], "hyperball": [{"log2m": 4}], "heat": [{"initial": FIRST, "iterations": 2}],
     "circuit": [{"initial": FIRST, "iterations": 2}], "neural": [{"initial": FIRST, "iterations": 2}],
     "khop": [{"source": START}, {"source": START, "undirected": True}], "widest": [{"source": START}],
     "subgraph": [{"nodes": SOME}], "cross": [{"nodes": SOME}],

@@ -184,6 +184,7 @@ def test_a_graph_without_vertices(tmp_path):
                 "closeness",
                 "harmonic",
                 "radius",
+                "hyperball",
             ):
                 result = graph.execute(name, {})
                 assert len(result) == 0 and result.top() == [], name

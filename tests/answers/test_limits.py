@@ -48,6 +48,7 @@ LIMITS = {
     "harmonic": "float64",
     "betweenness": "float64: an error past 1.8e308 paths; fewer are rounded to 16 digits (test_betweenness.py)",
     "radius": "uint16 sums of 1,024 sketches at most, each up to 64",
+    "hyperball": "float64 estimates; registers of 64-bit hashes are at most 61",
     "heat": "float64: inf and NaN are counted and said",
     "circuit": "float64: inf and NaN are counted and said",
     "neural": "float64: within -1 and 1; NaN is counted and said",

@@ -19,6 +19,7 @@ ASKED = {
     "katz": {"alpha": 0.001, "max_iter": 4},
     "betweenness": {"k": 3, "seed": 1},
     "cdlp": {"iterations": 3},
+    "hyperball": {"log2m": 5, "seed": 2},
     "subgraph": {"nodes": range(0, 400, 3)},
     "egonet": {"source": 3, "undirected": True},
     "cross": {"nodes": range(0, 400, 3)},
@@ -28,10 +29,11 @@ ASKED = {
 }
 DIRECTED = (
     "betweenness", "bfs", "cdlp", "coloring", "cross", "egonet", "katz", "kcore", "lcc", "mis", "scc", "sssp",
-    "subgraph", "heat", "circuit", "neural",
+    "hyperball", "subgraph", "heat", "circuit", "neural",
 )  # fmt: skip
 UNDIRECTED = (
-    "betweenness", "cdlp", "coloring", "cross", "kcore", "ktruss", "lcc", "mis", "msf", "subgraph", "triangles",
+    "betweenness", "cdlp", "coloring", "cross", "hyperball", "kcore", "ktruss", "lcc", "mis", "msf", "subgraph",
+    "triangles",
 )  # fmt: skip
 KINDS = {"directed": DIRECTED, "undirected": UNDIRECTED, "columns": UNDIRECTED}  # of graphs, and who takes them
 CASES = [(kind, name) for kind, names in KINDS.items() for name in names]

@@ -24,7 +24,7 @@ class Twice(Program):
     def start(self, v, g): return v.id
     def send(self, u, e, g): return u.value * self.factor
 """
-EITHER = ("betweenness", "cdlp", "coloring", "cross", "degrees", "kcore", "lcc", "mis", "scc", "subgraph")
+EITHER = ("betweenness", "cdlp", "coloring", "cross", "degrees", "hyperball", "kcore", "lcc", "mis", "scc", "subgraph")
 CASES = {  # kinds of graphs, all of 4-byte IDs: (algorithm, what it is asked beside ASKED)
     "directed": [
         *((name, {}) for name in (*EITHER, "bfs", "sssp", "egonet")),

@@ -19,7 +19,15 @@ from gstream.algorithms.registry import ALGORITHMS
 ALL_PAIRS = 150  # vertices up to which every one is a source
 LISTS = ("source", "nodes", "targets")
 PAIRS = ("personalization", "initial")
-SLOW = {"hits": 0.4, "betweenness": 0.4, "radius": 0.4, "closeness": 0.8, "harmonic": 0.8, "eigenvector": 0.8}
+SLOW = {
+    "hits": 0.4,
+    "betweenness": 0.4,
+    "radius": 0.4,
+    "hyperball": 0.4,
+    "closeness": 0.8,
+    "harmonic": 0.8,
+    "eigenvector": 0.8,
+}
 UNDIRECTED = ("hcc", "triangles", "msf", "ktruss")  # that take no directed store
 NOT_NEGATIVE = ("sssp", "widest", "heat", "circuit")
 
@@ -170,6 +178,11 @@ def _radius(random: Random, graph: Graph) -> dict[str, Any]:
     return {"sketches": random.choice([2, 2, 4, 8]), "max_iter": most, "seed": seed}
 
 
+def _hyperball(random: Random, graph: Graph) -> dict[str, Any]:
+    most = random.choice([None, None, 0, 1, 3])
+    return {"log2m": random.choice([4, 4, 5, 6]), "max_distance": most, "seed": random.randrange(100)}
+
+
 def _simulation(random: Random, graph: Graph) -> dict[str, Any]:
     numbers = [0.0, 1.0, -2.0, 1e6, 1e-300, 0.1]
     return {"initial": _pairs(random, graph, numbers), "iterations": random.choice([0, 1, 3, 10])}
@@ -195,6 +208,7 @@ def _cross(random: Random, graph: Graph) -> dict[str, Any]:
 DRAWS: dict[str, Any] = {
     "bfs": _bfs, "sssp": _sssp, "pagerank": _pagerank, "rwr": _rwr, "katz": _katz, "khop": _khop, "heat": _heat,
     "eigenvector": lambda random, graph: _end(random), "radius": _radius, "circuit": _simulation,
+    "hyperball": _hyperball,
     "hits": lambda random, graph: {
         **_end(random), "max_iter": random.choice([0, 1, 3, 9]), "normalized": random.random() < 0.5,
     },

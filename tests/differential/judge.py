@@ -245,6 +245,12 @@ def _radius(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
     return {"radius": differ(answer.columns["radius"], wanted)}
 
 
+def _hyperball(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
+    given = (own.get("log2m", 7), own.get("max_distance"), own.get("seed", 0))
+    wanted = graph.known(("hyperball", *given), lambda: paths.hyperball(graph, *given))
+    return {name: differ(answer.columns[name], value, 1e-9 * (1 + value)) for name, value in wanted.items()}
+
+
 def _betweenness(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
     k, named = own.get("k"), own.get("source")
     if named is not None:
@@ -352,6 +358,7 @@ CHECKS: dict[str, Callable[[Graph, dict[str, Any], Answer], Told]] = {
     "harmonic": _harmonic, "radius": _radius, "betweenness": _betweenness, "wcc": _components(False),
     "hcc": _components(False), "scc": _components(True), "kcore": _kcore, "cdlp": _cdlp, "triangles": _triangles,
     "lcc": _lcc, "mis": _mis, "coloring": _coloring, "degrees": _degrees, "msf": _msf, "ktruss": _ktruss,
-    "subgraph": _subgraph, "egonet": _egonet, "cross": _cross, "heat": _simulation("heat", "temperature"),
+    "hyperball": _hyperball, "subgraph": _subgraph, "egonet": _egonet, "cross": _cross,
+    "heat": _simulation("heat", "temperature"),
     "circuit": _simulation("circuit", "voltage"), "neural": _simulation("neural", "activation"),
 }  # fmt: skip

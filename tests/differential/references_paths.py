@@ -169,6 +169,48 @@ def _lowest_zeros(bits: np.ndarray) -> np.ndarray:
     )
 
 
+def hyperball(graph: Graph, log2m: int, max_distance: int | None, seed: int) -> dict[str, np.ndarray]:
+    """harmonic, closeness and reachable, float64[V]: HyperLogLog counters of 2^log2m registers, round by round."""
+    source, target, _ = graph.arcs
+    m, mask = 1 << log2m, (1 << 64) - 1
+    key = _split_mix(seed + 0x9E3779B97F4A7C15 & mask)
+    registers = np.zeros((graph.vertices, m), np.int64)
+    for v in range(graph.vertices):
+        drawn = _split_mix(key ^ _split_mix(v + 1))
+        rest = drawn >> log2m | 1 << (64 - log2m)
+        registers[v, drawn % m] = (rest & -rest).bit_length()
+    first = size = _counted(registers)
+    harmonic, total, distance = np.zeros(graph.vertices), np.zeros(graph.vertices), 0
+    while distance != max_distance:
+        fresh, distance = registers.copy(), distance + 1
+        np.maximum.at(fresh, target, registers[source])
+        if np.array_equal(fresh, registers):
+            break
+        registers, later = fresh, np.maximum(_counted(fresh), size)
+        harmonic, total, size = harmonic + (later - size) / distance, total + (later - size) * distance, later
+    reached = size - first
+    mean = np.divide(reached, total, out=np.zeros_like(total), where=total > 0)
+    return {"harmonic": harmonic, "closeness": mean * reached / max(1, graph.vertices - 1), "reachable": reached}
+
+
+def _counted(registers: np.ndarray) -> np.ndarray:
+    """float64[V]: HyperLogLog's estimates, those of small sets by linear counting."""
+    m = registers.shape[1]
+    bias = {16: 0.673, 32: 0.697, 64: 0.709}.get(m, 0.7213 / (1 + 1.079 / m))
+    found = bias * m * m / (0.5**registers).sum(axis=1)
+    empty = (registers == 0).sum(axis=1)
+    small = (found <= 2.5 * m) & (empty > 0)
+    return np.where(small, m * np.log(m / np.maximum(empty, 1)), found)
+
+
+def _split_mix(x: int) -> int:
+    """SplitMix64's mixing of 64 bits."""
+    mask = (1 << 64) - 1
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & mask
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & mask
+    return x ^ x >> 31
+
+
 def dependencies(graph: Graph, source: int) -> tuple[np.ndarray, float]:
     """(float64[V]: sum over targets of the part of shortest paths from `source` that lead through v; targets)."""
     return graph.known(("dependencies", source), lambda: _dependencies(graph, source))

@@ -47,6 +47,7 @@ CALLS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
     "closeness, weighted": ("directed", "closeness", {"k": 9, "weighted": True}, {}),
     "betweenness, weighted": ("undirected", "betweenness", {"k": 4, "seed": 1, "weighted": True}, {}),
     "radius": ("directed", "radius", {"sketches": 4}, {}),
+    "hyperball": ("directed", "hyperball", {}, {}),
     "subgraph": ("directed", "subgraph", {"nodes": LISTED}, {}),
     "egonet": ("directed", "egonet", {"source": 7, "radius": 2}, {}),
     "egonet, weighted": ("directed", "egonet", {"source": 7, "radius": 40, "weighted": True}, {}),

@@ -151,6 +151,7 @@ CASES = {
     "closeness by weights": Case("weighted", "closeness", {"k": 2, "weighted": True}, long=True),
     "closeness": Case("directed", "closeness", {"k": 3}, long=True),
     "radius": Case("directed", "radius"),
+    "hyperball": Case("directed", "hyperball", {"log2m": 5}),
     "hits": Case("directed", "hits", long=True),
     "eigenvector": Case("undirected", "eigenvector", long=True),
     "subgraph": Case("directed", "subgraph", {"nodes": [1, 2, 3, 5, 8, 13]}, long=True, in_parts=False),
