@@ -210,11 +210,11 @@ class Methods(ABC):
     def hyperball(
         self, log2m: int = 7, max_distance: int | None = None, seed: int = 0, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """Harmonic and closeness centrality and the distance distribution, estimated by HyperLogLog counters. Columns:
-        vertex, harmonic, closeness, reachable.
+        """Centralities, estimated. Columns: vertex, harmonic, closeness, reachable.
 
-        Summary: neighbourhood_function and distance_distribution by distance from 0 or 1 on, average_distance,
-        effective_diameter (90 %), standard_error of a counter, 1.06 / sqrt(2^log2m). The same on any number of devices.
+        HyperBall: HyperLogLog counters of what leads to a vertex. Summary: neighbourhood_function from distance 0 on,
+        distance_distribution from 1 on, average_distance, effective_diameter (90 %), and standard_error of a counter,
+        1.06 / sqrt(2^log2m). The same on any number of devices.
 
         - log2m: 2^N registers a counter, a byte each, 4 to 14.
         - max_distance: end after N edges; default: when no counter changes.
@@ -227,7 +227,7 @@ class Methods(ABC):
     def radius(
         self, sketches: int = 32, max_iter: int = 256, seed: int = 0, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """Effective radii and diameter, estimated by sketches (HADI). Columns: vertex, radius.
+        """Effective radii and diameter by sketches. Columns: vertex, radius.
 
         Two sketches take one search of all edges. Summary: effective_diameter.
 

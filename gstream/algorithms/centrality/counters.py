@@ -42,12 +42,15 @@ def _hash(x):
 
 
 @kernel
-def begin_counters(natural, seed, log2m, words, counters, counter):
-    """Every vertex counts itself. natural: id[V], natural indices, so that no order of the store changes a counter."""
+def begin_counters(natural, vertices, seed, log2m, words, counters, counter):
+    """Every vertex counts itself, by its natural index, so that no order of the store changes a counter.
+
+    natural: id[V], or of no element where store IDs are natural indices."""
     key = _hash(u64(seed) + u64(0x9E3779B97F4A7C15))
-    for begin, end in blocks(counter, len(natural)):
+    for begin, end in blocks(counter, vertices):
         for v in range(begin, end):
-            drawn = _hash(key ^ _hash(u64(natural[v]) + u64(1)))
+            name = u64(natural[v]) if len(natural) else v
+            drawn = _hash(key ^ _hash(name + u64(1)))
             register = drawn & ((u64(1) << u64(log2m)) - u64(1))
             rank = trailing_zeros((drawn >> u64(log2m)) | (u64(1) << u64(64 - log2m))) + u64(1)
             place = v * u64(words) + (register >> u64(3))

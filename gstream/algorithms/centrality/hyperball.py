@@ -19,6 +19,7 @@ from gstream.algorithms.centrality import counters as kernels
 from gstream.algorithms.centrality.radius import diameter
 from gstream.algorithms.centrality.reach import check_seed
 from gstream.algorithms.declaration import SEED, WHOLE, Algorithm, Option, Work
+from gstream.algorithms.support.edgerows import natural_bytes, natural_names
 from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
 from gstream.programs.wcc import WCC, WCC64
@@ -26,9 +27,10 @@ from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
 ALGORITHM = Algorithm(
-    "hyperball", "harmonic and closeness centrality and the distance distribution, estimated by HyperLogLog counters",
-    "Summary: neighbourhood_function and distance_distribution by distance from 0 or 1 on, average_distance, "
-    "effective_diameter (90 %), standard_error of a counter, 1.06 / sqrt(2^log2m). The same on any number of devices.",
+    "hyperball", "centralities, estimated",
+    "HyperBall: HyperLogLog counters of what leads to a vertex. Summary: neighbourhood_function from distance 0 on, "
+    "distance_distribution from 1 on, average_distance, effective_diameter (90 %), and standard_error of a counter, "
+    "1.06 / sqrt(2^log2m). The same on any number of devices.",
     definition="as harmonic and closeness, scaled by what is reached: over paths to a vertex, by edges; reachable: "
     "other vertices with such a path",
     columns=("vertex", "harmonic", "closeness", "reachable"), best="largest",
@@ -56,7 +58,7 @@ def run_hyperball(session: Session, log2m: int = 7, max_distance: int | None = N
     _check(session, log2m, max_distance, seed)
     vertices, words = session.meta.vertices, (1 << log2m) // 8
     held = bytes_of_counters(session, log2m)
-    session.check_memory(held, held + session.id_dtype.itemsize * vertices)
+    session.check_memory(held + natural_bytes(session))
     counters, size, harmonic, total = np.zeros(vertices * words, np.uint64), *np.zeros((3, vertices))
     front, touched = bitmap(vertices), bitmap(vertices)
     session.reserve(counters, counters, size, harmonic, total, front, touched)
@@ -74,7 +76,7 @@ def run_hyperball(session: Session, log2m: int = 7, max_distance: int | None = N
         kept.distance = distance
 
     if kept.distance < 0:
-        session.each(kernels.begin_counters, session.natural_ids(), seed, log2m, words, counters, items=8 * vertices)
+        session.each(kernels.begin_counters, natural_names(session), vertices, seed, log2m, words, counters)
         session.names_done()
         front[:] = _all_bits(vertices)
         count(0, front, counters)
@@ -137,7 +139,7 @@ def program_of_hyperball(session: Session, log2m: int, max_distance: int | None,
     """A program that reads the pages that the kernels do, beside the counters. Raises UsageError as the run does."""
     _check(session, log2m, max_distance, seed)
     session.stands_in = True
-    session.foresee(beside=bytes_of_counters(session, log2m))
+    session.foresee(beside=bytes_of_counters(session, log2m) + natural_bytes(session))
     return WCC() if session.meta.id_bytes == 4 else WCC64()
 
 
