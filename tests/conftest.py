@@ -21,8 +21,12 @@ from pagestore import caches
 
 EXAMPLES = "GSTREAM_EXAMPLES"
 ROOT = Path(__file__).resolve().parent.parent
-CLOSING = {"inputs", "format", "convert", "test_processes.py"}  # whose tests leave nothing open to be collected
-DRIVEN = {"answers", "cli", "interop", "programs"}  # whose supersteps the driver makes, in "some"
+# Whose tests leave nothing open to be collected.
+CLOSING = {"answers", "cli", "convert", "engine", "format", "inputs", "interop", "programs"}
+# Whose supersteps the driver makes in "some", but for those of the files below.
+DRIVEN = {"answers", "cli", "engine", "interop", "programs"}
+FAST = {"test_frontier_schedules.py", "test_interrupts.py", "test_lent.py", "test_near.py", "test_notify_pull.py",
+        "test_rounds.py", "test_settled.py", "test_small.py"}  # fmt: skip
 ON_HOSTS = "small_frontier.SmallFrontier", "settled_sums.SettledSums", "notify_pull.NotifyPull"
 # Fake devices, for commands in processes of their own, too: these find them by the path.
 os.environ["GSTREAM_TEST_DEVICES"] = "tests.fakes.device:FakeDevice"
@@ -109,9 +113,10 @@ def most_edges() -> int:
 
 @pytest.fixture(scope="module", autouse=True)
 def no_fast_paths(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A fast path compiles kernels of its own for each program, for seconds: "some" has those of engine/ alone, which
-    holds their values against the driver's, bit by bit."""
+    """A fast path compiles kernels of its own for each program, for seconds: "some" has those of the tests alone that
+    hold their values against the driver's, bit by bit."""
+    driven = DRIVEN.intersection(request.path.parts) and request.path.name not in FAST
     with pytest.MonkeyPatch.context() as patch:
-        for path in ON_HOSTS if choice.MODE == "some" and DRIVEN.intersection(request.path.parts) else ():
+        for path in ON_HOSTS if choice.MODE == "some" and driven else ():
             patch.setattr(f"gstream.engine.{path}.applies", lambda run: False)
         yield

@@ -239,7 +239,7 @@ def test_tables_and_plots(tmp_path):
 
 
 @pytest.mark.longer
-@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("directed", [True, *choice.also(False)])
 def test_certificates_refuse_what_is_wrong(directed, tmp_path):
     random = np.random.default_rng(6)
     example = hub_example(directed, topology="both" if directed else "out")

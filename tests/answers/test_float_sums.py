@@ -95,6 +95,7 @@ def test_a_shallow_tree_may_hide_a_long_path(tmp_path, monkeypatch):
     assert re.search(r"least in float32 sums, off by at most \S+ of itself", result.summary["certificate"]["proves"])
 
 
+@pytest.mark.long
 def test_answers_as_overflow_and_drift_make_them_are_not_proven(tmp_path, monkeypatch):
     without_widening(monkeypatch)
     options = {"source": 0}

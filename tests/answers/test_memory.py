@@ -125,6 +125,7 @@ def test_what_a_refusal_of_other_graphs_says_suffices(name, duplicates, order, t
     check_certified(stored, {name: NAMED_OTHERWISE[name]})
 
 
+@pytest.mark.long
 def test_trusses_of_some_blocks_fit_too(tmp_path):
     """With what is named, lists are cut into several blocks, each less than their quarter of what is left."""
     random = np.random.default_rng(5)

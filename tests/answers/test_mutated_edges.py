@@ -84,6 +84,7 @@ def changed_choices(chosen):
     yield replace(chosen, natural=chosen.natural[::-1].copy())
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("stored", STORES, ids=str)
 @pytest.mark.parametrize(("name", "options"), ASKED, ids=str)
 def test_every_change_is_refused(name, options, stored, tmp_path, monkeypatch):

@@ -143,6 +143,7 @@ def test_streamed(options, tmp_path):
             assert np.array_equal(found.to_numpy(), expected.to_numpy())
 
 
+@pytest.mark.long
 def test_sketches_are_within_their_error(tmp_path):
     """A strongly connected graph of 3,000 vertices: N(all, v) is 3,000 but for 3 standard errors."""
     random, ring = np.random.default_rng(9), np.arange(3000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import choice
 import networkx as nx
 import numpy as np
 import pytest
@@ -124,6 +125,7 @@ def test_weights_that_betweenness_can_not_count(tmp_path):
         graph.betweenness(weighted=True)
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("name", ["closeness", "harmonic", "betweenness"])
 def test_a_wrong_answer_by_weights_has_no_certificate(name, tmp_path):
     run = {"closeness": reach.run_closeness, "harmonic": reach.run_harmonic, "betweenness": betweenness.run_betweenness}
@@ -133,7 +135,7 @@ def test_a_wrong_answer_by_weights_has_no_certificate(name, tmp_path):
         columns, found = run[name](session, **own)
         assert prove[name](session, columns, own, found)["holds"]
         values = columns[0].values
-        for at in np.flatnonzero(values)[:20]:
+        for at in np.flatnonzero(values)[: choice.few(5, 20)]:
             wrong = values.copy()
             wrong[at] *= 1.001
             with pytest.raises(CertificateError):

@@ -31,6 +31,7 @@ def test_a_graph_larger_than_the_gpu(paths, kind, name, less, devices):
         check_blocks(graph, name, less, {"devices": devices})
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
 @pytest.mark.parametrize(("kind", "name"), BLOCKS)
 def test_blocks_of_few_bytes(paths, kind, name, devices):

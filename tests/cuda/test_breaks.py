@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import choice
 import numpy as np
 import pytest
 import standin
@@ -85,8 +86,8 @@ def ctrl_c(monkeypatch):
 
 
 @pytest.mark.covering(1)
-@pytest.mark.parametrize("devices", ["cuda", "cuda:0,1", "cuda:0,2"])
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("devices", ["cuda:0,2", *choice.also("cuda", "cuda:0,1")])
+@pytest.mark.parametrize("place", choice.seeds(2, PLACES))
 def test_an_engine_goes_on_after_ctrl_c(graphs, ctrl_c, place, devices):
     """Whatever was on its way when a run broke off is not taken for what it should have become."""
     graph, calls, broken = graphs[0], {}, 0

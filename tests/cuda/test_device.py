@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from types import SimpleNamespace
 
+import choice
 import numpy as np
 import pytest
 import scipy.sparse
@@ -61,7 +62,7 @@ OPTIONS = {
 }
 
 
-@pytest.fixture(scope="module", params=["directed 4", "undirected 8"])
+@pytest.fixture(scope="module", params=["directed 4", *choice.also("undirected 8")])
 def store(request, tmp_path_factory):
     kind, width = request.param.split()
     source, target = skewed_edges(V, E, 31)
@@ -218,7 +219,7 @@ def test_what_is_cached_is_planned_for(store, devices, cache):
     assert saved == held * PAGE
 
 
-@pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
+@pytest.mark.parametrize("devices", ["cuda:0,2", *choice.also("cuda")])
 def test_chunks_whose_sources_are_weighed_by_degree(wide_graphs, devices):
     """Degrees of all vertices are read, though attributes come by chunks; memory is what was planned."""
     for graph in wide_graphs:

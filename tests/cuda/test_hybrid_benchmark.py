@@ -26,6 +26,7 @@ def setup(tmp_path, monkeypatch) -> Setup:
     return Setup(Devices(("cuda:0",)), scale=8, folder=tmp_path, merge_scale=8, streams=(1,), sources=2)
 
 
+@pytest.mark.long
 def test_every_row_stands_against_the_better_side(setup):
     figures = list(hybrid.slow_link(setup))
     assert [figure.what.partition(" streamed")[0] for figure in figures] == list(hybrid.PROGRAMS)

@@ -20,7 +20,7 @@ DEVICES = ["cuda:0", "cuda:0,2"]
 SOME = {"bfs", "sssp", "numbered"}  # the others are tried on fakes (engine/test_lent.py)
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=choice.seeds(1, KINDS))
 def store(request, tmp_path_factory):
     with open_store(write_path(tmp_path_factory.mktemp("lent") / "graph.gs", **KINDS[request.param])) as store:
         yield store

@@ -18,6 +18,7 @@ def store(tmp_path_factory):
         yield made
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", ["cuda:0,2", "cuda:0,1"], ids=["reach each other", "do not"])
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("cache", ["auto", "0"])

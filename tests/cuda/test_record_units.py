@@ -38,7 +38,7 @@ def shipped():
 
 
 @needs_nvcc
-@pytest.mark.parametrize(("ids", "weight"), [("u4", "f4"), *choice.also(("u8", "u1"))])
+@pytest.mark.parametrize(("ids", "weight"), choice.also(("u4", "f4"), ("u8", "u1")))
 def test_all_kernels_compile(tmp_path, monkeypatch, ids, weight):
     monkeypatch.setattr(generate, "cache_folder", lambda: tmp_path)
     (tmp_path / "kept").mkdir()

@@ -24,7 +24,7 @@ WAYS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=STORES)
+@pytest.fixture(scope="module", params=["directed", "columns", *choice.also("undirected")])
 def path(request, tmp_path_factory):
     """Streets both ways beside a web with large pages, dead ends, and vertices that no edge enters."""
     source, target = skewed_edges(WEB, 20_000, 5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import choice
 import pytest
 from lent_runs import FIRST, LAST, PROGRAMS, check, driver_steps, never_lent, write_path
 
@@ -23,7 +24,7 @@ KINDS = {
 DEVICES = ["fake:1", "fake:3:2"]
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=["degree order", "in alone", *choice.also("directed", "out alone", "columns")])
 def store(request, tmp_path_factory):
     with open_store(write_path(tmp_path_factory.mktemp("lent") / "graph.gs", **KINDS[request.param])) as store:
         yield store

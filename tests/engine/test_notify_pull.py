@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import choice
 import numpy as np
 import pytest
 from engine_graphs import make_store, skewed_edges
@@ -62,7 +63,7 @@ MADE = {
 }
 
 
-@pytest.fixture(scope="module", params=STORES)
+@pytest.fixture(scope="module", params=["directed", "columns", *choice.also("undirected")])
 def store(request, tmp_path_factory):
     """A grid of streets both ways, from which a road leads to a web whose hubs have large pages."""
     source, target = skewed_edges(WEB, 30_000, 5)
