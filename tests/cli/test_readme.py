@@ -8,6 +8,7 @@ import tomllib
 from inspect import signature
 from pathlib import Path
 
+import choice
 import pytest
 
 import gstream as package
@@ -33,7 +34,7 @@ COMMANDS = (
 PATHS = re.compile(r"`((?:gstream|pagestore|cuda|tests|bench|docs)/[\w./-]+)`")
 
 
-@pytest.mark.parametrize("name", RUN)
+@pytest.mark.parametrize("name", choice.seeds(10, RUN))
 def test_a_page_from_top_to_bottom(name: str, gstream: Command, stores: dict[str, Path], tmp_path: Path) -> None:
     text = PAGES[name].read_text()
     transcripts.furnish(tmp_path, text, stores)
