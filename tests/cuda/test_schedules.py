@@ -23,7 +23,7 @@ SEEDS, A_TEST = 80, 40
 @pytest.mark.parametrize("first", choice.seeds(1, range(0, SEEDS, A_TEST)))
 def test_any_schedule_gives_the_hosts_answers(graphs, first):
     seen = set()
-    for seed in range(first, first + choice.few(6, A_TEST)):
+    for seed in range(first, first + choice.few(12, A_TEST)):
         standin.WORK.seed(seed)
         drawn = Drawn(seed, graphs, DEVICES)
         for outcome in drawn.run():
@@ -32,7 +32,7 @@ def test_any_schedule_gives_the_hosts_answers(graphs, first):
             seen |= {"cache hits"} if stats.cache_hits else set()
             seen |= {step.direction for step in stats.per_superstep}
         assert not standin.LOST, drawn
-    assert len(seen) >= choice.few(6, 12), seen
+    assert len(seen) >= choice.few(8, 12), seen
 
 
 @pytest.mark.long
