@@ -24,6 +24,10 @@ class RankEngine(PlannedEngine):
 
     program: Any = None
 
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.graph = replace(self.graph, in_parts=True)
+
     def plan(self, program: Any, code: Any = None) -> Plan:
         """As of Engine."""
         self.program = program

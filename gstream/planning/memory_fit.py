@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gstream.devices.attributes import message_dtype, needed_degrees, piece_bytes, whole_degrees
+from gstream.devices.host.mirrors import BITMAPS, MOST_KNOWN
 from gstream.hostcode.generate import BLOCK
 from gstream.paging.gpu_parts import PART_BYTES
 from gstream.paging.page_table import PageTable, page_table
@@ -34,7 +35,7 @@ class Graph:
 
     apart: devices whose memory another one can't read, so that what they merge is copied piece by piece. turned: an
     edge's ends have changed places, so that tables["out"] are the store's in-pages. by_degree: the first vertices have
-    the most edges.
+    the most edges. in_parts: ranks share the run, and have a part of the store each.
     """
 
     vertices: int
@@ -47,6 +48,7 @@ class Graph:
     max_weight: float = 0.0
     turned: bool = False
     by_degree: bool = False
+    in_parts: bool = False
 
     def reached(self, name: str) -> int:
         """The vertex behind the last one that the topology out or in has a list of; all, where the store has it not."""
@@ -73,6 +75,7 @@ def graph_of(store: Any, devices: int, ranks: int = 1) -> Graph:
         head_rows={table.name: store.topology(table.name).head_rows for table in tables.values()},
         id_bytes=store.meta.id_bytes, max_weight=float(store.meta.max_weight or 0.0),
         by_degree=store.meta.order in ("degree", "out"),  # one order by two names
+        in_parts=store.meta.parts > 0,
     )  # fmt: skip
 
 
@@ -159,6 +162,8 @@ def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[s
         ways = topologies(layout) + ["out"] * layout.told
         used = {table.name: table for table in (graph.tables[way] for way in ways)}
         held["work lists"] = sum(work_list_bytes(table) for table in used.values())
+    if graph.in_parts:
+        held["bitmaps of mirrors"] = words * BITMAPS * MOST_KNOWN
     if graph.apart:
         held["pieces of peers"] = graph.apart * piece_bytes(graph.vertices)
     if layout.heads and copies:

@@ -20,6 +20,8 @@ from gstream.paging.page_table import PageTable
 
 PIECE = 1 << 20  # vertices of a slice whose values go at once
 WORD = 64
+BITMAPS = 4  # of all vertices, that one Mirrors has
+MOST_KNOWN = 2  # Mirrors that an exchange keeps for runs to come
 
 
 @dataclass(frozen=True)

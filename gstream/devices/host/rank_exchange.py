@@ -16,7 +16,7 @@ import numpy as np
 from gstream.devices.base import Call
 from gstream.devices.host.device import HostExchange
 from gstream.devices.host.memory_device import MemoryDevice
-from gstream.devices.host.mirrors import Mirrors, PartOfRank
+from gstream.devices.host.mirrors import MOST_KNOWN, Mirrors, PartOfRank
 from gstream.devices.host.vertex_state import COMBINE, VertexState, bit_words
 from gstream.devices.job import Range
 from gstream.devices.ranks import Ranks
@@ -24,8 +24,6 @@ from gstream.hostcode.bitmaps import set_bits
 from gstream.hostcode.generate import BLOCK
 from gstream.paging.ownership import Partition
 from gstream.paging.page_table import PageTable
-
-MOST_KNOWN = 4  # mirrors that are kept for runs to come
 
 
 class RankExchange(HostExchange):
