@@ -33,6 +33,7 @@ def edges_of(path, tmp_path):
     return {(int(a), int(b)): np.float32(weight) for a, b, weight in rows}
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("keep", KEEPS)
 @pytest.mark.parametrize("directed", [True, False])
 def test_the_weight_that_is_kept(tmp_path, monkeypatch, keep, directed):

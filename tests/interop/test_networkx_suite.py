@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORKX = Path(nx.__file__).parent
-SHARE = ("algorithms/components", "algorithms/link_analysis")  # in `make test`
+SHARE = ("algorithms/link_analysis",)  # in `make test`
 FOLDERS = {
     "algorithms/components": 29, "algorithms/link_analysis": 11, "algorithms/traversal": 4,
     "algorithms/centrality": 160, "algorithms/shortest_paths": 25, "algorithms/community": 37,
