@@ -14,7 +14,9 @@ MPIEXEC = Path(sys.executable).with_name("mpiexec")
 def environment(fault: str = "") -> dict[str, str]:
     """That of processes that load this checkout. fault: of tests/ranks/faulty.py."""
     path = os.pathsep.join(filter(None, [str(HERE.parent.parent), str(HERE), os.environ.get("PYTHONPATH", "")]))
-    return {**os.environ, "FAULT": fault, "PYTHONPATH": os.pathsep.join([path, str(HERE.parent / "engine")])}
+    own = {"FAULT": fault, "PYTHONPATH": os.pathsep.join([path, str(HERE.parent / "engine")])}
+    # MPICH's ranks that wait give their core away: there are more of them than cores.
+    return {**os.environ, "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1", **own}
 
 
 def mpiexec(
