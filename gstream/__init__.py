@@ -11,6 +11,7 @@
     from_edges(source, target)         arrays, lists or columns
     from_pandas(frame), from_polars, from_arrow     tables and streams, columns by name
     from_networkx(graph), from_igraph, from_scipy   graphs and matrices of other libraries
+    update(store, new, add=..., remove=...)         a store with edges added and removed, as another store
     generate(kind, scale=20)           a graph from a seed
     split(store, folder, parts=4)      a store in parts, one for each rank of runs on several machines
     plan("pagerank", vertices=10**9, edges=10**10, machine="h100x8")     what a run would take, without graph and GPU
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         from_polars,
         from_scipy,
         generate,
+        update,
     )
     from gstream.interop.plans import plan
     from gstream.interop.splitting import split
@@ -81,7 +83,7 @@ _PROGRAM = (
 _ATOMICS = ("atomic_add", "atomic_or", "compare_and_swap", "population", "trailing_zeros")
 _DOORS = (
     "convert", "from_arrow", "from_edges", "from_igraph", "from_networkx", "from_pandas", "from_polars", "from_scipy",
-    "generate",
+    "generate", "update",
 )  # fmt: skip
 _WHERE = {
     **dict.fromkeys(_PROGRAM, "gstream.language.program"),
@@ -107,7 +109,7 @@ __all__ = [
     "Vertices", "__version__", "algorithm", "atomic_add", "atomic_or", "compare_and_swap", "convert", "f32", "f64",
     "from_arrow", "from_edges", "from_igraph", "from_networkx", "from_pandas", "from_polars", "from_scipy", "generate",
     "helper", "i32", "i64", "is_set", "lower", "open", "plan", "population", "raise_bytes", "raise_to",
-    "record_kernel", "set_bit", "split", "total", "trailing_zeros", "u32", "u64",
+    "record_kernel", "set_bit", "split", "total", "trailing_zeros", "u32", "u64", "update",
 ]  # fmt: skip
 
 

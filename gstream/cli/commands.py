@@ -21,6 +21,7 @@ from gstream.cli import (
     show,
     split,
     surroundings,
+    update,
     warm,
 )
 from gstream.cli.failures import exit_code_of
@@ -36,7 +37,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: loading rich for it would take a third of the 0.3 s that --help may take
     pretty_exceptions_enable=False,
 )
-for register in (convert, generate, split, run, plan, report, info, doctor, show, warm, edge_files):
+for register in (convert, generate, update, split, run, plan, report, info, doctor, show, warm, edge_files):
     register.add_to(app)
 for command in app.registered_commands:
     command.help = getattr(command.callback, "__doc__", None) or command.short_help  # python -OO strips docstrings

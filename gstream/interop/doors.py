@@ -12,7 +12,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from gstream.interop.options import ReadOptions, StoreOptions, refuse_unknown, split_options, spoken
+from gstream.interop.options import ReadOptions, StoreOptions, UpdateOptions, refuse_unknown, split_options, spoken
 from gstream.options.wording import in_python
 from pagestore.errors import UsageError
 
@@ -77,6 +77,31 @@ def convert(
             graph = converted(source, path, folder, storing, options, hook)
         if stale is not None and not graph.conversion["skipped_lines"]:
             stale.unlink(missing_ok=True)
+    return graph
+
+
+@door(UpdateOptions)
+def update(
+    store: PathLike, new: PathLike, *, add: PathLike | Sequence[PathLike] = (),
+    remove: PathLike | Sequence[PathLike] = (), **options: Unpack[UpdateOptions],
+) -> Graph:  # fmt: skip
+    """The graph of `store` with the edges of files added and removed, written as the store `new`; as `gstream update`.
+
+    Removals come first, and take all edges of their two ends. Raises UsageError, InputError, ResourceError.
+    """
+    from gstream.graph import Graph
+    from gstream.interop.storing import warn, work_shown
+    from gstream.interop.updating import update_files
+    from pagestore.store import open_store
+
+    files = [[Path(each)] if isinstance(each, str | os.PathLike) else [Path(one) for one in each]
+             for each in (add, remove)]  # fmt: skip
+    report, assumed = update_files(Path(store), Path(new), *files, options, work_shown(options.get("progress")))
+    graph = Graph(open_store(new))
+    say = spoken()
+    graph.conversion = {**report.as_dict(), "notes": list(map(say, [*assumed, *report.notes]))}
+    for line in map(say, report.notes):
+        warn(line)
     return graph
 
 

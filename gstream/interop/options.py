@@ -83,6 +83,26 @@ class ReadOptions(StoreOptions, total=False):
     resume: bool
 
 
+class UpdateOptions(TypedDict, total=False):
+    """How changes are read, and what writing takes. missing: "refuse" or "ignore" removals that find no edge."""
+
+    missing: str
+    source_column: int | str | None
+    target_column: int | str | None
+    weight_column: int | str | None
+    format: str | None
+    header: bool | None
+    comments: str | None
+    where: str | None
+    decimal: str | None
+    stripe: str | os.PathLike | Sequence[str | os.PathLike]
+    memory: int | str | None
+    threads: int | None
+    workdir: str | os.PathLike | None
+    force: bool
+    progress: bool | ProgressHook | None
+
+
 def split_options(given: Mapping[str, Any], skipped: Any = None) -> tuple[ConvertOptions, InputOptions]:
     """Checked options of both kinds, of those of ReadOptions. skipped: where the list of lines goes that
     bad_lines="skip" leaves out. Raises UsageError for values that can't be."""

@@ -13,6 +13,7 @@ IN_TURN = [
     ("info", "graph.gs"),
     ("verify", "graph.gs"),
     ("export", "graph.gs", "back.txt"),
+    ("update", "graph.gs", "changed.gs", "--add", "edges.txt"),
     ("split", "graph.gs", "graph.parts", "--parts", "2"),
     ("plan", "bfs", "graph.gs", "--source", "1"),
     ("run", "bfs", "graph.gs", "--source", "1", "--trace", "run.json"),

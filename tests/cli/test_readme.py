@@ -19,6 +19,7 @@ from tests.cli.pages import PAGES, RUN, Reader, hooks, pictures, reference, tran
 COMMANDS = (
     "convert",
     "generate",
+    "update",
     "run",
     "plan",
     "info",
