@@ -332,6 +332,7 @@ def test_every_option_of_the_command_line_has_a_keyword() -> None:
         "dry_run",
         "json",
         "log_file",
+        "parts",  # gstream.split, of a store
         "progress",
     }
     assert {"weights" if name == "no_weights" else name for name in named} == {*ReadOptions.__annotations__} - {
