@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from gstream.cli.gpus import gpu_lines, gpus, query
-from gstream.cli.terminal import print_json, print_pairs
+from gstream.cli.terminal import note, print_json, print_pairs
 from gstream.cli.warm import kernel_cache
 from gstream.options.written import refuse_existing
 from pagestore.cores import usable_cores
@@ -65,6 +65,7 @@ def doctor(
     }
     if save is not None:
         save_figures(save, found["disk"]["read_rate"])
+        note(f"written {save}: gstream plan ALGORITHM --machine {save} plans for this machine.")
     advice = missing(found)
     if json:
         print_json({**found, "advice": advice})

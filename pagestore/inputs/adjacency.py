@@ -31,6 +31,7 @@ from pagestore.inputs.linesource import Parsed, handed_on
 from pagestore.inputs.signatures import COUNT
 from pagestore.inputs.streams import ByteStream
 from pagestore.jit import compiled
+from pagestore.sizes import show_things
 
 SAMPLE_BYTES = 1 << 16
 LEAST_LISTS = 3  # fewer may be so by chance
@@ -261,7 +262,8 @@ class MetisSource(AdjacencySource):
 
     def _check_lists(self, lists: int, upward: int, downward: int, loops: int, balance: int) -> None:
         if lists < self._count:
-            raise self._disagrees(f"the header promises {self._count} vertices; {lists} lines follow", CUT)
+            follow = f"{show_things(lists, 'line')} follow{'s' if lists == 1 else ''}"
+            raise self._disagrees(f"the header promises {self._count} vertices; {follow}", CUT)
         if upward != downward or balance:
             reason = f"{upward} edges stand at their lower ends, {downward} at their upper ends"
             if upward == downward:

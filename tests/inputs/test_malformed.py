@@ -227,6 +227,7 @@ CASES = [
     ("a.gr", b"p sp 3 1\na 1 2\n", f"a.gr:2:6: 2 fields in 'a 1 2'; 3 are due: source, target and weight. {FIX}"),
     ("a.gr", b"p sp 3 1\na1 2 5\n", f"a.gr:2:1: a line begins with 'a1'; edge lines begin with 'a'. {FIX}"),
     ("a.graph", b"3 1\n2\n1\n", f"a.graph:1:1: the header promises 3 vertices; 2 lines follow. {CUT}"),
+    ("a.graph", b"3 1\n2\n", f"a.graph:1:1: the header promises 3 vertices; 1 line follows. {CUT}"),
     ("a.graph", b"2 1\n2\n1\n1\n", f"a.graph:1:1: the header promises 2 vertices; more lines follow. {HEADER}"),
     ("a.graph", b"3 2\n2\n1\n\n", f"a.graph:1:1: the header promises 2 edges; the lists hold 1. {CUT}"),
     (
