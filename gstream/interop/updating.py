@@ -15,7 +15,7 @@ from pagestore.errors import UsageError
 if TYPE_CHECKING:
     from pagestore.convert.options import ProgressHook, Report
 
-READING = ("source_column", "target_column", "weight_column", "format", "string_ids", "header", "comments", "where",
+READING = ("source_column", "target_column", "weight_column", "format", "header", "comments", "where",
            "decimal")  # fmt: skip
 
 

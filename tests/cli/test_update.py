@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import gstream as package
+from gstream.interop.options import UpdateOptions
 from pagestore.errors import InputError, UsageError
 from tests.cli.command import Command
 
@@ -40,3 +41,12 @@ def test_a_graph_of_python(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="1 edge or more to remove"):
         package.update(tmp_path / "a.gs", tmp_path / "c.gs", remove=tmp_path / "more.txt")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.gs", "b.gs", "edges.txt", "more.txt"]
+
+
+def test_every_option_has_a_keyword() -> None:
+    import typer
+
+    from gstream.cli.commands import app
+
+    named = {parameter.name for parameter in typer.main.get_command(app).commands["update"].params}
+    assert named - {"store", "new", "add", "remove", "json", "log_file"} == {*UpdateOptions.__annotations__}

@@ -178,3 +178,29 @@ def test_refusals(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["first.gs"]
     changed(first, second, none, lost)
     assert len(stored_rows(second)) == 38
+
+
+@pytest.mark.parametrize("phase", ["merge out", "merge in", "pack"])
+@pytest.mark.parametrize("memory", [1 << 10, 1 << 30])
+def test_an_interrupted_update_leaves_nothing(tmp_path: Path, phase: str, memory: int) -> None:
+    class Interruption(Exception):
+        pass
+
+    def stop(progress) -> None:
+        if progress.phase == phase:
+            raise Interruption
+
+    first = tmp_path / "first.gs"
+    before, add = skewed(3_000, 400), skewed(50, 400, seed=3)
+    convert_arrays(first, before.source, before.target, before.weight, page_bytes=4096)
+    kept = first.read_bytes()
+    with pytest.raises(Interruption):
+        changed(
+            first,
+            tmp_path / "second.gs",
+            add,
+            Graph(add.source[:0], add.target[:0]),
+            memory_bytes=memory,
+            progress=stop,
+        )
+    assert first.read_bytes() == kept and [entry.name for entry in tmp_path.iterdir()] == ["first.gs"]
