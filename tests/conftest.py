@@ -22,7 +22,7 @@ from pagestore import caches
 EXAMPLES = "GSTREAM_EXAMPLES"
 ROOT = Path(__file__).resolve().parent.parent
 # Whose tests leave nothing open to be collected.
-CLOSING = {"cli", "convert", "engine", "format", "inputs", "programs"}
+CLOSING = {"cli", "convert", "engine", "format", "inputs", "interop", "programs"}
 # Areas whose supersteps the driver makes in "some", but for those of the files below.
 DRIVEN = {"answers", "engine", "programs"}
 FAST = {"test_frontier_schedules.py", "test_interrupts.py", "test_lent.py", "test_near.py", "test_notify_pull.py",
