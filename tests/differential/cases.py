@@ -29,6 +29,7 @@ SLOW = {
     "eigenvector": 0.8,
 }
 UNDIRECTED = ("hcc", "triangles", "msf", "ktruss")  # that take no directed store
+BY_WEIGHTS = ("pagerank", "rwr", "katz", "eigenvector", "hits")  # that read weights where `weighted` asks for them
 NOT_NEGATIVE = ("sssp", "widest", "heat", "circuit")
 
 
@@ -87,8 +88,17 @@ def _draw(name: str, random: Random, graph: Graph) -> dict[str, Any] | None:
     if graph.vertices == 0 and needs_vertices:
         return None
     own = DRAWS.get(name, _none)(random, graph)
+    if name in BY_WEIGHTS and _moderate(graph):
+        own["weighted"] = random.random() < 0.5
+        if name == "katz" and own["weighted"]:
+            own["alpha"] /= max(1.0, float(graph.weight.max()))
     kept = ("source", "nodes", "initial", "k", "seed", "radius")
     return {key: value for key, value in own.items() if key in kept or random.random() < 0.8}
+
+
+def _moderate(graph: Graph) -> bool:
+    """Whether weights leave sums of products of them in the range of numbers, and have no sign."""
+    return graph.weight is not None and len(graph.weight) > 0 and 0 <= graph.weight.min() <= graph.weight.max() <= 1e6
 
 
 def _none(random: Random, graph: Graph) -> dict[str, Any]:

@@ -169,9 +169,11 @@ def _rwr(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
 
 def _ranked(graph: Graph, own: dict[str, Any], answer: Answer, column: str, personal: Any) -> str:
     alpha, fixed, steps = own.get("alpha", 0.85), own.get("iterations"), answer.steps
-    walk = ranks.pagerank(graph, alpha, None if personal is None else tuple(map(tuple, personal)))
+    weighted = own.get("weighted", False)
+    walk = ranks.pagerank(graph, alpha, None if personal is None else tuple(map(tuple, personal)), weighted)
     summed = 64 + int(np.bincount(graph.arcs[1], minlength=1).max())  # roundings of a sum, in any order
     unit = summed * 2.0**-53 if own.get("float64") else 8 * FLOAT
+    unit *= 1 + 3 * weighted  # weights and their sums are rounded, too
     if fixed is not None and steps != fixed:
         return f"{steps} iterations instead of {fixed}"
     wanted = walk.after(steps)
@@ -180,7 +182,8 @@ def _ranked(graph: Graph, own: dict[str, Any], answer: Answer, column: str, pers
 
 
 def _katz(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
-    walk, steps = ranks.katz(graph, own.get("alpha", 0.1), own.get("beta", 1.0)), answer.steps
+    walk = ranks.katz(graph, own.get("alpha", 0.1), own.get("beta", 1.0), own.get("weighted", False))
+    steps = answer.steps
     wanted = walk.after(steps)
     most = max(float(np.abs(walk.after(k)).max(initial=0.0)) for k in range(steps + 1))
     scale = ranks.length(wanted) if own.get("normalized", True) else 1.0
@@ -191,7 +194,7 @@ def _katz(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
 
 
 def _eigenvector(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
-    walk, steps = ranks.eigenvector(graph), answer.steps
+    walk, steps = ranks.eigenvector(graph, own.get("weighted", False)), answer.steps
     wanted = walk.after(steps)
     wanted = wanted / (ranks.length(wanted) or 1.0)
     problem = differ(answer.columns["eigenvector"], wanted, 1e-12 * (steps + 10))
@@ -207,12 +210,13 @@ def _eigenvector(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
 
 
 def _hits(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
-    walk, rounds = ranks.hits(graph), answer.steps // 2
+    weighted, rounds = own.get("weighted", False), answer.steps // 2
+    walk = ranks.hits(graph, weighted)
     hub = walk.after(rounds)
-    authority = ranks.authorities(graph, walk.after(rounds - 1)) if rounds else np.zeros(graph.vertices)
+    authority = ranks.authorities(graph, walk.after(rounds - 1), weighted) if rounds else np.zeros(graph.vertices)
     if not own.get("normalized", True):
         authority = authority / (ranks.length(authority) or 1.0)
-        hub = ranks.hubs_of(graph, authority)
+        hub = ranks.hubs_of(graph, authority, weighted)
     bound = 1e-11 * (rounds + 10) * max(1.0, float(hub.max(initial=0.0)))
     problem = differ(answer.columns["hub"], hub, bound)
     if graph.arcs[0].size:

@@ -48,65 +48,74 @@ def summed(places: np.ndarray, parts: np.ndarray, count: int) -> np.ndarray:
     return np.bincount(places, parts, count).astype(np.float64)  # without any parts NumPy gives integers
 
 
-def degree(graph: Graph) -> np.ndarray:
-    """int64[V]: arcs that leave each vertex."""
-    return graph.known("degree", lambda: np.bincount(graph.arcs[0], minlength=graph.vertices))
+def weights_of(graph: Graph, weighted: bool) -> np.ndarray:
+    """float64[arcs]: weights, or 1."""
+    return graph.arcs[2] if weighted else np.ones(len(graph.arcs[0]))
 
 
-def pagerank(graph: Graph, alpha: float, personal: tuple[tuple[int, float], ...] | None) -> Walk:
+def pagerank(
+    graph: Graph, alpha: float, personal: tuple[tuple[int, float], ...] | None, weighted: bool = False
+) -> Walk:
     """Ranks that sum to 1; personal: (vertex, weight), where walks begin, and go on from a dead end."""
-    return graph.known(("pagerank", alpha, personal), lambda: _pagerank(graph, alpha, personal))
+    return graph.known(
+        ("pagerank", alpha, personal, weighted), lambda: _pagerank(graph, alpha, personal, weights_of(graph, weighted))
+    )
 
 
-def _pagerank(graph: Graph, alpha: float, personal: tuple[tuple[int, float], ...] | None) -> Walk:
-    n, out = graph.vertices, degree(graph)
+def _pagerank(graph: Graph, alpha: float, personal: tuple[tuple[int, float], ...] | None, weight: np.ndarray) -> Walk:
+    n, out = graph.vertices, summed(graph.arcs[0], weight, graph.vertices)
     home = np.full(n, 1 / max(1, n))
     if personal is not None:
         home = np.zeros(n)
-        for v, weight in personal:
-            home[v] += weight / sum(weight for _, weight in personal)
-    share = np.divide(1.0, out, out=np.zeros(n), where=out > 0)
+        for v, number in personal:
+            home[v] += number / sum(number for _, number in personal)
+    share = np.divide(weight, out[graph.arcs[0]], out=np.zeros(len(weight)), where=weight > 0)
 
     def step(rank: np.ndarray) -> np.ndarray:
-        return (1 - alpha) * home + alpha * (gathered(graph, rank * share) + rank[out == 0].sum() * home)
+        return (1 - alpha) * home + alpha * (gathered(graph, rank, share) + rank[out == 0].sum() * home)
 
     return Walk(home, step)
 
 
-def katz(graph: Graph, alpha: float, beta: float) -> Walk:
+def katz(graph: Graph, alpha: float, beta: float, weighted: bool = False) -> Walk:
     """beta + alpha times the sum over in-edges."""
-    key = ("katz", alpha, beta)
-    return graph.known(key, lambda: Walk(np.zeros(graph.vertices), lambda x: beta + alpha * gathered(graph, x)))
+    weight = weights_of(graph, weighted)
+    return graph.known(
+        ("katz", alpha, beta, weighted),
+        lambda: Walk(np.zeros(graph.vertices), lambda x: beta + alpha * gathered(graph, x, weight)),
+    )
 
 
-def eigenvector(graph: Graph) -> Walk:
+def eigenvector(graph: Graph, weighted: bool = False) -> Walk:
     """(x + A^T x) / |x|."""
+    weight = weights_of(graph, weighted)
 
     def step(x: np.ndarray) -> np.ndarray:
-        return (x + gathered(graph, x)) / (length(x) or 1.0)
+        return (x + gathered(graph, x, weight)) / (length(x) or 1.0)
 
-    return graph.known("eigenvector", lambda: Walk(np.full(graph.vertices, 1 / max(1, graph.vertices)), step))
+    return graph.known(
+        ("eigenvector", weighted), lambda: Walk(np.full(graph.vertices, 1 / max(1, graph.vertices)), step)
+    )
 
 
-def hits(graph: Graph) -> Walk:
+def hits(graph: Graph, weighted: bool = False) -> Walk:
     """Hubs of sum 1 after so many rounds; see `authorities`."""
 
     def step(hub: np.ndarray) -> np.ndarray:
-        source, target, _ = graph.arcs
-        return shares(summed(source, authorities(graph, hub)[target], graph.vertices))
+        return shares(hubs_of(graph, authorities(graph, hub, weighted), weighted))
 
-    return graph.known("hits", lambda: Walk(np.full(graph.vertices, 1 / max(1, graph.vertices)), step))
+    return graph.known(("hits", weighted), lambda: Walk(np.full(graph.vertices, 1 / max(1, graph.vertices)), step))
 
 
-def authorities(graph: Graph, hub: np.ndarray) -> np.ndarray:
+def authorities(graph: Graph, hub: np.ndarray, weighted: bool = False) -> np.ndarray:
     """Of sum 1, from hubs."""
-    return shares(gathered(graph, hub))
+    return shares(gathered(graph, hub, weights_of(graph, weighted)))
 
 
-def hubs_of(graph: Graph, authority: np.ndarray) -> np.ndarray:
+def hubs_of(graph: Graph, authority: np.ndarray, weighted: bool = False) -> np.ndarray:
     """Sums over out-edges."""
     source, target, _ = graph.arcs
-    return summed(source, authority[target], graph.vertices)
+    return summed(source, authority[target] * weights_of(graph, weighted), graph.vertices)
 
 
 def shares(values: np.ndarray) -> np.ndarray:
