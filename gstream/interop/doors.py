@@ -94,9 +94,11 @@ def update(
     from gstream.interop.updating import update_files
     from pagestore.store import open_store
 
-    files = [[Path(each)] if isinstance(each, str | os.PathLike) else [Path(one) for one in each]
-             for each in (add, remove)]  # fmt: skip
-    report, assumed = update_files(Path(store), Path(new), *files, options, work_shown(options.get("progress")))
+    added, removed = (
+        [Path(each)] if isinstance(each, str | os.PathLike) else [Path(one) for one in each] for each in (add, remove)
+    )
+    hook = work_shown(options.get("progress"))
+    report, assumed = update_files(Path(store), Path(new), added, removed, options, hook)
     graph = Graph(open_store(new))
     say = spoken()
     graph.conversion = {**report.as_dict(), "notes": list(map(say, [*assumed, *report.notes]))}
