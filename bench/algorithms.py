@@ -104,6 +104,8 @@ ROWS = (
     Row("radius", below=2, peer=others.radius),  # 16 programs of a few sweeps each
     Row("hyperball", below=2),
     Row("cdlp", below=2, peer=others.cdlp),
+    Row("leiden", below=2),
+    Row("louvain", below=2),
     Row("triangles", below=3, peer=others.clustering),  # lists meet lists: edges^1.5
     Row("lcc", below=3, peer=others.clustering),
     Row("ktruss", below=4),  # triangles, then rounds for each number

@@ -109,6 +109,8 @@ ASKED = {
     "circuit": Asked("circuit", _heated),
     "neural": Asked("neural", _heated),
     "cdlp": Asked("cdlp"),
+    "leiden": Asked("leiden"),
+    "louvain": Asked("louvain"),
     "degrees": Asked("degrees"),
     "radius": Asked("radius", bound="hops m"),
     "hyperball": Asked("hyperball", bound="hops m"),

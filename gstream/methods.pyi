@@ -413,6 +413,40 @@ class Methods(ABC):
         count.
         """
 
+    def leiden(
+        self, weighted: bool = False, resolution: float = 1.0, seed: int = 0, max_levels: int = 32, certify: bool =
+        False, **options: Any,
+    ) -> Result:  # fmt: skip
+        """Communities, connected (Leiden). Columns: vertex, community.
+
+        A community is named by its least vertex. Summary: communities, modularity, levels.
+
+        - weighted: edges count by their weights.
+        - resolution: more than 1: smaller communities.
+        - seed: of what is drawn.
+        - max_levels: end after N levels.
+        - certify: prove the answer (modularity summed again, communities connected).
+
+        Definition: edges count in either direction, repeated ones each; a self-loop counts twice at its vertex.
+        """
+
+    def louvain(
+        self, weighted: bool = False, resolution: float = 1.0, seed: int = 0, max_levels: int = 32, certify: bool =
+        False, **options: Any,
+    ) -> Result:  # fmt: skip
+        """Communities (Louvain). Columns: vertex, community.
+
+        A community is named by its least vertex. Summary: communities, modularity, levels.
+
+        - weighted: edges count by their weights.
+        - resolution: more than 1: smaller communities.
+        - seed: of what is drawn.
+        - max_levels: end after N levels.
+        - certify: prove the answer (modularity summed again).
+
+        Definition: edges count in either direction, repeated ones each; a self-loop counts twice at its vertex.
+        """
+
     def subgraph(self, nodes: Any = None, certify: bool = False, **options: Any) -> Result:
         """Edges among some vertices: the induced subgraph. Columns: source, target, weight.
 

@@ -17,7 +17,7 @@ from gstream.algorithms.declaration import Algorithm, Option
 from gstream.options.wording import KEYWORDS
 from pagestore.errors import UsageError
 
-FAMILIES = ("traversal", "centrality", "components", "density", "labelling", "subgraphs")
+FAMILIES = ("traversal", "centrality", "components", "density", "labelling", "communities", "subgraphs")
 FIRST = ("bfs", "pagerank", "sssp", "wcc")  # of all lists: most users look for one of these
 INSTALLED = "gstream.algorithms"  # the group of entry points
 STATEMENT = re.compile(r"^ALGORITHMS? = (.*?^\))", re.MULTILINE | re.DOTALL)

@@ -28,6 +28,8 @@ LIMITS = {
     "hcc": IDS,
     "scc": IDS,
     "cdlp": IDS,
+    "leiden": IDS + "; sums of weights are exact in float64 (communities/levels.py)",
+    "louvain": IDS + "; sums of weights are exact in float64 (communities/levels.py)",
     "mis": "0 and 1",
     "coloring": "uint32: at most one more than the degree",
     "kcore": "uint32, uint64 from 2^32 edges on (support/simple.py)",

@@ -28,12 +28,12 @@ ASKED = {
     "neural": {"initial": {3: 1.0, 8: -2.0}, "iterations": 3},
 }
 DIRECTED = (
-    "betweenness", "bfs", "cdlp", "coloring", "cross", "egonet", "katz", "kcore", "lcc", "mis", "scc", "sssp",
+    "betweenness", "bfs", "cdlp", "coloring", "cross", "egonet", "katz", "kcore", "lcc", "leiden", "mis", "scc", "sssp",
     "hyperball", "subgraph", "heat", "circuit", "neural",
 )  # fmt: skip
 UNDIRECTED = (
-    "betweenness", "cdlp", "coloring", "cross", "hyperball", "kcore", "ktruss", "lcc", "mis", "msf", "subgraph",
-    "triangles",
+    "betweenness", "cdlp", "coloring", "cross", "hyperball", "kcore", "ktruss", "lcc", "louvain", "mis", "msf",
+    "subgraph", "triangles",
 )  # fmt: skip
 KINDS = {"directed": DIRECTED, "undirected": UNDIRECTED, "columns": UNDIRECTED}  # of graphs, and who takes them
 CASES = [(kind, name) for kind, names in KINDS.items() for name in names]

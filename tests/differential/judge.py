@@ -289,6 +289,11 @@ def _cdlp(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
     return {"community": differ(answer.columns["community"], parts.communities(graph, own.get("iterations", 10)))}
 
 
+def _modularity(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
+    """Communities have no one answer; the certificate holds their modularity to the edges."""
+    return {"community": told(answer.summary, "", communities=len(set(answer.columns["community"].tolist())))}
+
+
 def _triangles(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
     wanted = parts.triangles(graph)
     total = int(wanted.sum()) // 3
@@ -361,6 +366,7 @@ CHECKS: dict[str, Callable[[Graph, dict[str, Any], Answer], Told]] = {
     "rwr": _rwr, "katz": _katz, "eigenvector": _eigenvector, "hits": _hits, "closeness": _closeness,
     "harmonic": _harmonic, "radius": _radius, "betweenness": _betweenness, "wcc": _components(False),
     "hcc": _components(False), "scc": _components(True), "kcore": _kcore, "cdlp": _cdlp, "triangles": _triangles,
+    "leiden": _modularity, "louvain": _modularity,
     "lcc": _lcc, "mis": _mis, "coloring": _coloring, "degrees": _degrees, "msf": _msf, "ktruss": _ktruss,
     "hyperball": _hyperball, "subgraph": _subgraph, "egonet": _egonet, "cross": _cross,
     "heat": _simulation("heat", "temperature"),

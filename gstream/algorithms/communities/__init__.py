@@ -1,0 +1,1 @@
+"""Communities: partitions of large modularity, and the modularity of a given one."""

@@ -1,0 +1,330 @@
+"""Communities of large modularity: Louvain (Blondel et al. 2008) and Leiden (Traag, Waltman, van Eck 2019).
+
+    Q = sum over communities c of inside(c) / 2m - resolution * (strength(c) / 2m)^2
+
+Vertices move to the neighbouring community of largest gain, by rounds, until nearly none moves. Leiden then parts each
+community into connected parts. The parts, or Louvain's communities, are the vertices of the next, smaller graph.
+Vertices of a slice choose at the same time (levels.py); among equal gains the least community wins. Leiden draws parts
+at random, and here each vertex takes the best one. At the end Leiden's communities are split into what is connected,
+and a second pass begins with them.
+
+Certificate: the modularity is summed again from the store's edges, and of Leiden each community is one component.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.communities import moving
+from gstream.algorithms.communities.levels import ALONE, SLICES, Held, Level, Stored, Tables, chunk_room, coarser
+from gstream.algorithms.components.forest import compress
+from gstream.algorithms.declaration import NOT_NEGATIVE, NUMBER, SEED, WEIGHTED, WHOLE, Algorithm, Option, Work
+from gstream.algorithms.support.refusal import check_said, refuse, refuse_vertices
+from gstream.algorithms.support.session import Session
+from gstream.results.column import Answer, Column
+from pagestore.errors import UsageError
+
+ALGORITHMS = (
+    Algorithm(
+        "leiden", "communities, connected (Leiden)",
+        "A community is named by its least vertex. Summary: communities, modularity, levels.",
+        definition="edges count in either direction, repeated ones each; a self-loop counts twice at its vertex",
+        columns=("vertex", "community"), groups=True,
+        options=(
+            WEIGHTED, Option("resolution", NUMBER, 1.0, "more than 1: smaller communities"), SEED,
+            Option("max_levels", WHOLE, 32, "end after N levels"),
+        ),
+        proof="certify_leiden", proof_bytes=200, certificate="modularity summed again, communities connected",
+        weights=NOT_NEGATIVE, holds="82; lists where they fit, else chunks of them; smaller graphs",
+        units=("..labelling.cdlp:gather_labels", ".moving:gather_weighted"),
+        proof_units=("..labelling.cdlp:gather_labels", ".moving:gather_weighted"),
+        work=Work(edges=40.0, gpu_edges=60.0, spread=2.5),
+    ),
+    Algorithm(
+        "louvain", "communities (Louvain)",
+        "A community is named by its least vertex. Summary: communities, modularity, levels.",
+        definition="edges count in either direction, repeated ones each; a self-loop counts twice at its vertex",
+        columns=("vertex", "community"), groups=True,
+        options=(
+            WEIGHTED, Option("resolution", NUMBER, 1.0, "more than 1: smaller communities"), SEED,
+            Option("max_levels", WHOLE, 32, "end after N levels"),
+        ),
+        proof="certify_louvain", proof_bytes=200, certificate="modularity summed again",
+        weights=NOT_NEGATIVE, holds="48; lists where they fit, else chunks of them; smaller graphs",
+        units=("..labelling.cdlp:gather_labels", ".moving:gather_weighted"),
+        proof_units=("..labelling.cdlp:gather_labels", ".moving:gather_weighted"),
+        work=Work(edges=30.0, gpu_edges=60.0, spread=2.5),
+    ),
+)  # fmt: skip
+
+MOST_ROUNDS = 64
+FEW = 1000  # a round in which at most one in so many vertices moves is the last, where more than one moves at once
+VERTEX_BYTES = 128  # arrays of all vertices, the lists' beginnings and sizes among them
+TABLE_BYTES = 64  # of a thread's table, for each vertex that may be in it
+PASSES = 2  # of Leiden: the second begins with the first one's communities, as igraph and leidenalg do
+
+
+def run_leiden(session: Session, weighted: bool, resolution: float, seed: int, max_levels: int) -> Answer:
+    """Column community. Summary: communities, modularity, levels. Raises UsageError, ResourceError."""
+    return _run(session, True, weighted, resolution, seed, max_levels)
+
+
+def run_louvain(session: Session, weighted: bool, resolution: float, seed: int, max_levels: int) -> Answer:
+    """Column community. Summary: communities, modularity, levels. Raises UsageError, ResourceError."""
+    return _run(session, False, weighted, resolution, seed, max_levels)
+
+
+def check_resolution(resolution: float) -> None:
+    """Raise UsageError for one that means nothing."""
+    if not (math.isfinite(resolution) and resolution >= 0):
+        raise UsageError(f"--resolution {resolution}: must be a number of at least 0. The default is 1.")
+
+
+def _run(session: Session, refined: bool, weighted: bool, resolution: float, seed: int, max_levels: int) -> Answer:
+    check_resolution(resolution)
+    if max_levels < 1:
+        raise UsageError(f"--max-levels {max_levels}: must be at least 1. Or leave it out.")
+    later = _check_memory(session, weighted)
+    where = np.arange(session.meta.vertices, dtype=session.id_dtype)
+    session.reserve(where, where)
+    stored = Stored(session, weighted, where, later)
+    side, rounds, levels = None, 0, 0
+    for _ in range(PASSES if refined else 1):
+        state, place = Partition(session, stored, resolution, seed, side=side), where
+        for level in range(1, max_levels + 1):
+            rounds += state.move()
+            if level == max_levels or state.communities() == state.level.vertices:
+                break
+            groups, count = numbered(state.refine() if refined else state.side)
+            if count == state.level.vertices:
+                break
+            state, place = state.coarser(groups, count, refined), groups[place]
+        if refined:
+            state.split()
+        side, levels = state.side[place], max(levels, level)
+        found = {"communities": state.communities(), "modularity": state.modularity(), "levels": levels}
+        state.free()
+        side = numbered(side)[0]
+    assert side is not None
+    return [Column("community", _named(session, side), holds="natural")], found | session.finish(rounds, True)
+
+
+def _check_memory(session: Session, weighted: bool) -> int:
+    """Bytes of all arrays of vertices. Raises ResourceError where memory has no room for these and some lists. What the
+    error names has room for smaller graphs, too, which are at most as large as the store's."""
+    meta, wide = session.meta, session.id_dtype.itemsize // 4
+    threads, entries = session.engine.workers.threads, (1 + session.meta.directed) * session.meta.edges
+    swept = VERTEX_BYTES * wide * meta.vertices
+    least = swept + chunk_room(session, weighted)
+    tables = threads * TABLE_BYTES * wide * max(meta.vertices, 8)
+    smaller = 3 * entries * (session.id_dtype.itemsize + 8)
+    pages = session.least_pages(weighted)
+    session.check_memory(least, weights=weighted, enough=lambda: least + 4 * (smaller + tables + pages) // 3)
+    return swept
+
+
+class Partition:
+    """Communities of a level's vertices."""
+
+    def __init__(
+        self, session: Session, level: Level, resolution: float, seed: int, strength: np.ndarray | None = None,
+        side: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        """strength, side: where they are known; else each vertex is a community."""
+        self.session, self.level, self.resolution, self.seed = session, level, resolution, seed
+        vertices, kind = level.vertices, session.id_dtype
+        self.side = np.arange(vertices, dtype=kind) if side is None else side
+        self.to, self.order, self.due = self.side.copy(), np.empty(vertices, kind), np.ones(vertices, np.uint8)
+        self.strength = np.zeros(vertices) if strength is None else strength
+        session.reserve(self.side, self.to, self.order, self.due, self.strength, self.strength)
+        if strength is None:
+            for lists in level.parts():
+                session.look(moving.sum_lists, *lists.arrays, level.own, self.side[:0], self.strength)
+        self.total = np.bincount(self.side, self.strength, vertices)
+        self.twice = float(self.strength.sum())  # exact, as all sums of weights are
+        self.factor = resolution / self.twice if self.twice else 0.0
+        for first, end in pairwise(level.chunks):
+            hashed = _mixed(np.arange(first, end, dtype=np.uint64) + np.uint64(seed % 2**64))
+            self.order[first:end] = np.argsort(hashed, kind="stable") + first
+        self.at_once = level.entries <= ALONE
+        longest = max((int(np.diff(lists.starts).max(initial=1)) for lists in level.parts()), default=1)
+        self.tables = Tables(session, min(longest, vertices) if vertices else 1)
+
+    def communities(self) -> int:
+        """How many there are."""
+        return int(np.count_nonzero(np.bincount(self.side, minlength=1))) if len(self.side) else 0
+
+    def _slices(self, lists: Any, turn: int) -> Any:
+        """(begin, step, count) of the vertices of `order` that choose at the same time."""
+        for first, end in pairwise(lists.chunks):
+            if self.at_once:
+                yield first, 1, end - first
+                continue
+            size = -(-(end - first) // SLICES)
+            for number in range(SLICES):
+                if turn % 2:  # who chooses at the same time as another in one round does not in the next
+                    yield first + number, SLICES, max(0, -(-(end - first - number) // SLICES))
+                else:
+                    yield first + number * size, 1, max(0, min(size, end - first - number * size))
+
+    def move(self) -> int:
+        """Move vertices by rounds; returns these."""
+        session, moved, rounds = self.session, np.zeros(1, np.int64), 0
+        few = 0 if self.at_once else self.level.vertices // FEW
+        known = self.side, self.total, self.strength, self.due
+        while rounds < MOST_ROUNDS and self.twice:
+            moved[0] = 0
+            for lists in self.level.parts(self.due):
+                for taken in self._slices(lists, rounds):
+                    session.look(
+                        moving.choose_moves, *lists.arrays, self.order, *taken, *known, self.factor, self.at_once,
+                        self.to, moved, *self.tables.arrays, items=0 if self.at_once else None,
+                    )  # fmt: skip
+                    if not self.at_once:
+                        given = (lists.starts, lists.ids, lists.first, self.order, *taken, *known, self.to)
+                        session.look(moving.make_moves, *given)
+            rounds += 1
+            if moved[0] <= few:
+                break
+        return rounds
+
+    def refine(self) -> np.ndarray:
+        """id[V]: connected parts of the communities, each named by a vertex that is in it."""
+        session, vertices = self.session, self.level.vertices
+        part, mixed_in = np.arange(vertices, dtype=session.id_dtype), np.zeros(vertices, np.uint8)
+        inner, linked, bulk = np.zeros(vertices), np.zeros(vertices), self.strength.copy()
+        session.reserve(part, mixed_in, inner, linked, bulk, inner)
+        for lists in self.level.parts():
+            session.look(moving.sum_lists, *lists.arrays, 0.0, self.side, inner)
+        cut = inner.copy()
+        merging = part, bulk, cut, inner
+        for lists in self.level.parts():
+            for taken in self._slices(lists, 0):
+                session.look(
+                    moving.choose_merges, *lists.arrays, self.order, *taken, self.side, self.total, self.strength,
+                    *merging, mixed_in, self.factor, self.at_once, self.to, linked, *self.tables.arrays,
+                    items=0 if self.at_once else None,
+                )  # fmt: skip
+                if not self.at_once:
+                    given = (self.order, *taken, *merging, self.strength, mixed_in, self.to, linked)
+                    session.each(moving.make_merges, *given, items=0)
+        session.release(part, mixed_in, inner, linked, bulk, inner)
+        return part
+
+    def coarser(self, place: np.ndarray, groups: int, refined: bool) -> Partition:
+        """The partition of the graph of groups; each is a community, or with `refined` in that of its vertices."""
+        side = None
+        if refined:
+            first = np.zeros(self.level.vertices, self.session.id_dtype)
+            first[self.side[::-1]] = place[::-1]  # the least group of each community: of several, the last is kept
+            side = np.empty(groups, first.dtype)
+            side[place] = first[self.side]
+        strength = np.bincount(place, self.strength, groups)
+        self.tables.free()
+        level = coarser(self.session, self.level, place, groups)
+        self.free()
+        return Partition(self.session, level, self.resolution, self.seed, strength, side)
+
+    def free(self) -> None:
+        """Give the memory back, but that of the store's lists."""
+        self.tables.free()
+        if isinstance(self.level, Held):
+            self.level.free()
+        self.session.release(self.side, self.to, self.order, self.due, self.strength, self.strength)
+
+    def split(self) -> None:
+        """Part the communities into their components."""
+        parent = np.arange(self.level.vertices, dtype=self.session.id_dtype)
+        for lists in self.level.parts():
+            given = (lists.starts, lists.ids, lists.first, self.side, parent)
+            self.session.each(moving.link_inside, *given)
+        self.session.each(compress, parent)
+        self.side = parent
+
+    def modularity(self) -> float:
+        """Of the partition; nan of a graph without weight."""
+        inner = np.zeros(self.level.vertices)
+        for lists in self.level.parts():
+            self.session.look(moving.sum_lists, *lists.arrays, self.level.own, self.side, inner)
+        return quality(inner, self.strength, self.side, self.resolution)
+
+
+def quality(inner: np.ndarray, strength: np.ndarray, side: np.ndarray, resolution: float) -> float:
+    """The modularity. inner: float64[V], weights at each vertex that lead to its own community; nan without any."""
+    twice = float(strength.sum())
+    if not twice:
+        return math.nan
+    total = np.bincount(side, strength)
+    return float(inner.sum()) / twice - resolution * float(np.square(total / twice).sum())
+
+
+def numbered(label: np.ndarray) -> tuple[np.ndarray, int]:
+    """(labels below V as 0, 1, 2, ... in their order; how many there are)."""
+    there = np.zeros(len(label) + 1, label.dtype)
+    there[1:][label] = 1
+    np.cumsum(there, out=there)
+    return there[:-1][label], int(there[-1])
+
+
+def _mixed(x: np.ndarray) -> np.ndarray:
+    """Hashes of u8[n] (the finisher of SplitMix64)."""
+    with np.errstate(over="ignore"):
+        x = x * np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return x ^ (x >> np.uint64(31))
+
+
+def _named(session: Session, side: np.ndarray) -> np.ndarray:
+    """id[V]: the natural index of the least vertex of each vertex's community."""
+    least = np.empty(len(side), session.id_dtype)
+    stored = slice(None) if session.meta.order == "natural" else session.store_ids()
+    least[side[stored][::-1]] = np.arange(len(side), dtype=session.id_dtype)[::-1]
+    return least[side]
+
+
+def _sides(session: Session, community: np.ndarray) -> np.ndarray:
+    """id[V]: communities that are named by natural indices, by numbers below V."""
+    return numbered(community)[0]
+
+
+def certify_leiden(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Sum the modularity again, and show that each community is connected. Raises CertificateError."""
+    return _certify(session, columns, options, found, True)
+
+
+def certify_louvain(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
+    """Sum the modularity again. Raises CertificateError."""
+    return _certify(session, columns, options, found, False)
+
+
+def _certify(session: Session, columns: list[Column], options: dict, found: dict, connected: bool) -> dict:
+    vertices, kind = session.meta.vertices, session.id_dtype
+    community = columns[0].values
+    if vertices and int(community.max()) >= vertices:
+        raise refuse("a community is not named by a vertex")
+    side, identity = _sides(session, community), np.arange(vertices, dtype=kind)
+    parent, inner, strength = identity.copy(), np.zeros(vertices), np.zeros(vertices)
+    session.reserve(side, identity, parent, inner, strength)
+    level = Stored(session, options["weighted"], identity)
+    for lists in level.parts():
+        session.each(moving.sum_lists, *lists.arrays, level.own, side, inner)
+        session.each(moving.sum_lists, *lists.arrays, level.own, side[:0], strength)
+        session.each(moving.link_inside, lists.starts, lists.ids, lists.first, side, parent)
+    count = len(np.unique(side))
+    check_said(found, communities=count)
+    again = quality(inner, strength, side, options["resolution"])
+    if not math.isnan(again) or not math.isnan(found["modularity"]):
+        check_said({"modularity": found["modularity"] + 1}, 1e-9, modularity=again + 1)
+    said = f"modularity {again:.6g}, summed again from the edges"
+    if not connected:
+        return {"holds": True, "proves": said}
+    session.each(compress, parent)
+    root = np.full(vertices, session.none, kind)
+    root[side] = parent
+    refuse_vertices(session, root[side] != parent, "the community of vertex {} is not connected")
+    return {"holds": True, "proves": f"each community is connected; {said}"}

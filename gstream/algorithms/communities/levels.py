@@ -1,0 +1,264 @@
+"""Levels of Louvain and Leiden: the store's graph, gathered by chunks of vertices, and smaller graphs in host memory.
+
+A chunk is a range of vertices with some CHUNK entries; it depends on the graph alone. Vertices of a chunk are visited
+in an order by a hash of the seed, in SLICES slices; all of a slice choose before any of them moves. So threads, devices
+and memory change nothing. Where memory has no room for all lists, a block of them is one chunk.
+
+Weights are rounded to multiples of a power of two, so coarse that the sum of all is exact in float64: integers that sum
+to less than 2^53 stay as they are, others lose less than a rounding of the sum.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.communities import moving
+from gstream.algorithms.labelling.cdlp import gather_labels
+from gstream.algorithms.support.blocks import Blocks, OnGpu, gather, head_of, neighbours
+from gstream.algorithms.support.session import Session
+from pagestore.errors import CapError
+
+CHUNK = 1 << 20  # entries and vertices of a chunk, at most, but for one longer list
+LEAST_CHUNK = 1 << 12
+CHUNKS = 16  # of a graph with fewer entries than as many chunks have
+SLICES = 8  # of a chunk: the vertices that choose at the same time
+ALONE = 1 << 14  # entries of a graph whose vertices one thread visits one by one
+EXACT_BITS = 53  # of integers in float64
+WEIGHTED = np.dtype([("neighbour", np.uint32), ("weight", np.float64)])  # bytes of an entry in blocks
+WEIGHTED_WIDE = np.dtype([("neighbour", np.uint64), ("weight", np.float64)])
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Lists of vertices [first, first + len(starts) - 1); chunks: bounds of those in it."""
+
+    starts: np.ndarray
+    ids: np.ndarray
+    weights: np.ndarray
+    first: int
+    chunks: list[int]
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        return self.starts, self.ids, self.weights, self.first
+
+
+def entry_dtype(session: Session, weighted: bool) -> np.dtype:
+    """Of an entry in a block, by its size."""
+    wide = session.id_dtype.itemsize == 8
+    return (WEIGHTED_WIDE if wide else WEIGHTED) if weighted else session.id_dtype
+
+
+def chunk_size(entries: int) -> int:
+    """Entries and vertices of a chunk of a graph."""
+    return min(CHUNK, max(LEAST_CHUNK, entries // CHUNKS))
+
+
+def chunk_bounds(before: np.ndarray) -> list[int]:
+    """First vertices of the chunks, and V. before: u8[V + 1], entries before each vertex."""
+    vertices, size = len(before) - 1, chunk_size(int(before[-1]))
+    whole = int(before[-1]) + vertices
+    cuts = (bisect_left(range(vertices), at, key=lambda v: int(before[v]) + v) for at in range(0, whole, size))
+    return sorted({*cuts, vertices})
+
+
+class Stored:
+    """The store's graph: in- and out-neighbours of directed ones together."""
+
+    def __init__(self, session: Session, weighted: bool, identity: np.ndarray, later: int = 0) -> None:
+        """identity: id[V], ascending numbers. later: bytes that the call will hold beside. Raises ResourceError."""
+        self.session, self.weighted, self._identity = session, weighted, identity
+        self.vertices = session.meta.vertices
+        self.own = 1.0 if session.meta.directed else 2.0  # a self-loop stands in one list, or in an out- and an in-list
+        sizes = neighbours(session)
+        session.reserve(sizes)
+        dtype = entry_dtype(session, weighted)
+        on_gpu = OnGpu(identity.nbytes, dtype.itemsize, 8)
+        self.blocks = Blocks(session, sizes, dtype, on_gpu=on_gpu, later=later)
+        self.chunks = chunk_bounds(self.blocks.before)
+        if len(self.blocks) > 1:
+            session.release(self.blocks.before)
+            self.blocks = Blocks(session, sizes, dtype, later=later, cuts=self.chunks)
+            if self.blocks.bounds != self.chunks:
+                raise self._too_little()
+        session.release(sizes)
+        del sizes
+        self.ids = np.empty(self.blocks.most_entries, session.id_dtype)
+        self.heavy = np.empty(self.blocks.most_entries if weighted else 0)
+        self._cursor = np.empty(self.blocks.most_vertices, np.uint64)
+        session.reserve(self.ids, self.heavy, self._cursor, self._cursor)
+        self._unit = unit_of(session) if weighted else 0.0
+        self._whole: Lists | None = None
+
+    @property
+    def entries(self) -> int:
+        return int(self.blocks.before[-1])
+
+    def parts(self, due: np.ndarray | None = None) -> Iterator[Lists]:
+        """The lists, block by block; with `due` (u1[V]) only those with a vertex that is due."""
+        if self._whole is None and len(self.blocks) == 1:
+            self._whole = self._gather(0)
+        for number in range(len(self.blocks)):
+            first, end = self.blocks.bounds[number : number + 2]
+            if due is None or due[first:end].any():
+                yield self._whole or self._gather(number)
+
+    def _gather(self, number: int) -> Lists:
+        block, session = self.blocks.range(number), self.session
+        cursor, ids = self._cursor[: block.end - block.first], head_of(self.ids, block.entries)
+        heavy = head_of(self.heavy, block.entries) if self.weighted else self.heavy
+        room = np.uint64(block.entries)
+        if self.weighted:
+            gather(session, block, moving.gather_weighted, (ids, heavy, room), cursor)
+            if self._unit:
+                np.multiply(np.rint(np.divide(heavy, self._unit, out=heavy), out=heavy), self._unit, out=heavy)
+        else:
+            gather(session, block, gather_labels, (self._identity, ids, room), cursor)
+        inside = self.chunks if len(self.blocks) == 1 else [block.first, block.end]
+        return Lists(block.starts, ids, heavy, block.first, inside)
+
+    def _too_little(self) -> CapError:
+        """A chunk has no room."""
+        session = self.session
+        need = session.engine.beside_bytes + chunk_room(session, self.weighted) + session.least_pages(True)
+        return CapError(
+            f"--host-memory {session.engine.host_memory} bytes: too little; {need} bytes are needed at least: lists "
+            f"of {chunk_size(self.entries)} neighbours must fit a quarter of what is left. Raise --host-memory.",
+            "--host-memory",
+            need,
+        )
+
+
+def chunk_room(session: Session, weighted: bool) -> int:
+    """Bytes with which a chunk has room in any case."""
+    entries = (1 + session.meta.directed) * session.meta.edges
+    size = min(chunk_size(entries), entries + session.meta.vertices)
+    longest = size + session.meta.max_out_degree + session.meta.max_in_degree
+    return 4 * longest * (entry_dtype(session, weighted).itemsize + 16)
+
+
+def unit_of(session: Session) -> float:
+    """The power of two that weights are multiples of; 0.0 if they need no rounding."""
+    meta = session.meta
+    bits = math.frexp(4.0 * max(meta.edges, 1) * float(meta.max_weight or 0))[1]  # twice from both ends
+    whole = np.dtype(meta.weight_dtype).kind != "f"
+    return 0.0 if whole and bits <= EXACT_BITS else math.ldexp(1.0, bits - EXACT_BITS)
+
+
+class Held:
+    """A smaller graph in host memory."""
+
+    own = 1.0
+
+    def __init__(self, session: Session, starts: np.ndarray, ids: np.ndarray, weights: np.ndarray) -> None:
+        self.session, self.vertices = session, len(starts) - 1
+        self._lists = Lists(starts, ids, weights, 0, chunk_bounds(starts))
+        session.reserve(starts, ids, weights)
+
+    @property
+    def entries(self) -> int:
+        return len(self._lists.ids)
+
+    @property
+    def chunks(self) -> list[int]:
+        return self._lists.chunks
+
+    def parts(self, due: np.ndarray | None = None) -> Iterator[Lists]:
+        """All lists at once."""
+        yield self._lists
+
+    def free(self) -> None:
+        """Give the memory back."""
+        self.session.release(self._lists.starts, self._lists.ids, self._lists.weights)
+        del self._lists
+
+
+Level = Stored | Held
+
+
+class Tables:
+    """A hash table for each thread, for lists of up to `most` distinct ends."""
+
+    def __init__(self, session: Session, most: int) -> None:
+        self.threads = session.engine.workers.threads
+        slots = max(8, 1 << (2 * most - 1).bit_length()) * self.threads
+        self.keys = np.full(slots, session.none, session.id_dtype)
+        self.sums, self.used = np.empty(slots), np.empty(slots, session.id_dtype)
+        self._turn, self._session = np.zeros(1, np.int64), session
+        session.reserve(self.keys, self.sums, self.used)
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What a kernel is given."""
+        self._turn[0] = 0
+        return self.keys, self.sums, self.used, self._turn, self.threads
+
+    def free(self) -> None:
+        """Give the memory back, if that was not done."""
+        self._session.release(self.keys, self.sums, self.used)
+        self.keys, self.sums, self.used = self.keys[:0], self.sums[:0], self.used[:0]
+
+
+def coarser(session: Session, level: Level, place: np.ndarray, count: int) -> Held:
+    """The graph whose vertices are groups of a level's: place (id[V]) is the group of each, below count."""
+    pieces, kind = [], session.id_dtype
+    for lists in level.parts():
+        last = lists.first + len(lists.starts) - 1
+        within = place[lists.first : last]
+        members = np.argsort(within, kind="stable").astype(kind)
+        groups, firsts = np.unique(within[members], return_index=True)
+        members += kind.type(lists.first)
+        bounds = np.append(firsts, len(members)).astype(np.uint64)
+        sizes = (lists.starts[1:] - lists.starts[:-1])[members - kind.type(lists.first)]
+        before = np.append(np.uint64(0), np.cumsum(sizes))[bounds.astype(np.int64)]
+        room = np.minimum(np.diff(before), np.uint64(count))
+        tables = Tables(session, int(room.max(initial=1)))
+        cuts = chunk_bounds(np.append(np.uint64(0), np.cumsum(room)))
+        for low, high in pairwise(cuts):
+            pieces.append((groups[low:high], *_added(session, lists, level.own, members, bounds[low : high + 1],
+                                                     place, room[low:high], tables)))  # fmt: skip
+        tables.free()
+    counts = np.zeros(count + 1, np.uint64)
+    for groups, found, _, _ in pieces:
+        counts[groups.astype(np.int64) + 1] += found
+    starts = np.cumsum(counts, dtype=np.uint64)
+    if len(level.chunks) == 2 or isinstance(level, Held) or len(level.blocks) == 1:  # groups ascend over the pieces
+        ids = np.concatenate([piece[2] for piece in pieces]) if pieces else np.empty(0, kind)
+        weights = np.concatenate([piece[3] for piece in pieces]) if pieces else np.empty(0)
+        return Held(session, starts, ids, weights)
+    ids, weights = np.empty(int(starts[-1]), kind), np.empty(int(starts[-1]))
+    cursor = starts[:-1].copy()
+    for groups, found, some, sums in pieces:
+        ends = np.cumsum(found)
+        at = np.repeat(cursor[groups.astype(np.int64)] - (ends - found), found.astype(np.int64))
+        at += np.arange(len(some), dtype=np.uint64)
+        ids[at], weights[at] = some, sums
+        cursor[groups.astype(np.int64)] += found
+    del pieces
+    parted = Held(session, starts, ids, weights)  # a group's lists of several blocks lead to an end several times
+    whole = coarser(session, parted, np.arange(count, dtype=kind), count)
+    parted.free()
+    return whole
+
+
+def _added(
+    session: Session, lists: Lists, own: float, members: np.ndarray, bounds: np.ndarray, place: np.ndarray,
+    room: np.ndarray, tables: Tables,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """(entries of each group, ids, weights) of some groups' lists."""
+    places = np.append(np.uint64(0), np.cumsum(room))
+    ids, weights = np.empty(int(places[-1]), session.id_dtype), np.empty(int(places[-1]))
+    found = np.zeros(len(room), np.uint64)
+    session.look(
+        moving.add_lists, *lists.arrays, own, members, bounds, place, places, ids, weights, found, *tables.arrays
+    )
+    at = np.repeat(places[:-1] - (np.cumsum(found) - found), found.astype(np.int64))
+    at += np.arange(int(found.sum()), dtype=np.uint64)
+    return found, ids[at], weights[at]

@@ -1,0 +1,165 @@
+"""Louvain and Leiden: known answers, modularity by NetworkX, igraph's quality, and schedules that change nothing."""
+
+from __future__ import annotations
+
+import igraph
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gstream
+from gstream.algorithms.communities import leiden, levels
+from gstream.algorithms.support.refusal import CertificateError
+from pagestore.errors import UsageError
+from tests.answers.graphs import Example, column, examples
+from tests.answers.simple_graphs import SCHEDULES, big_example
+
+BOTH = pytest.mark.parametrize("name", ["leiden", "louvain"])
+
+
+def parts_of(found):
+    """The communities of {vertex: community}."""
+    parts = {}
+    for vertex, community in found.items():
+        parts.setdefault(community, set()).add(vertex)
+    return list(parts.values())
+
+
+def undirected(example):
+    """Edges in either direction, repeated ones added up."""
+    graph = nx.Graph()
+    for u, v, weight in example.networkx().edges(data="weight"):
+        had = graph.get_edge_data(u, v, {"weight": 0.0})["weight"]
+        graph.add_edge(u, v, weight=had + weight)
+    return graph
+
+
+def check(example, result, resolution=1.0):
+    """The summary's modularity is that of the communities, which are named by their least vertices."""
+    found, graph = column(result, "community"), undirected(example)
+    graph.add_nodes_from(found)
+    parts = parts_of(found)
+    assert result.summary["communities"] == len(parts)
+    places = {example.user_id(v): int(v) for v in example.present}
+    for community, part in ((found[next(iter(part))], part) for part in parts):
+        assert community == min(part, key=places.get)
+        if result.summary["algorithm"] == "leiden":
+            assert nx.is_connected(graph.subgraph(part))
+    if graph.size(weight="weight"):
+        expected = nx.community.modularity(graph, parts, resolution=resolution)
+        assert result.summary["modularity"] == pytest.approx(expected, abs=1e-9)
+    else:
+        assert np.isnan(result.summary["modularity"])
+    return result.summary["modularity"]
+
+
+@BOTH
+@settings(max_examples=40)
+@given(example=examples("floats"), resolution=st.sampled_from([1.0, 0.5, 3.0, 0.0]), weighted=st.booleans())
+def test_modularity_is_as_networkx_sums_it(name, example, resolution, weighted, tmp_path_factory):
+    with gstream.open(example.stored(tmp_path_factory.mktemp("leiden"))) as graph:
+        own = {"weighted": weighted, "resolution": resolution}
+        result = graph.execute(name, own, certify=True)
+    if not weighted:
+        example.weight = None
+    check(example, result, resolution)
+
+
+@BOTH
+@pytest.mark.parametrize("options", SCHEDULES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_schedules_change_nothing(name, weighted, options, monkeypatch, tmp_path):
+    example = big_example(directed=False)
+    if weighted:
+        example.weight = np.random.default_rng(2).random(len(example.source)).astype(np.float32).astype(np.float64)
+    monkeypatch.setattr(leiden, "ALONE", 1000)
+    options = options | ({"host_memory": 2_300_000} if "host_memory" in options else {})
+    with gstream.open(example.stored(tmp_path)) as graph:
+        expected = graph.execute(name, {"weighted": weighted, "seed": 3}, threads=1)
+        result = graph.execute(name, {"weighted": weighted, "seed": 3}, certify=True, **options)
+    assert np.array_equal(result.to_numpy(), expected.to_numpy())
+    check(example, result)
+    stats = result.summary["stats"]
+    assert stats["peak_memory_bytes"] <= options.get("host_memory", stats["peak_memory_bytes"])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_karate_club(seed):
+    with gstream.from_networkx(nx.karate_club_graph()) as graph:
+        assert graph.leiden(seed=seed).summary["modularity"] == pytest.approx(0.4198, abs=1e-4)
+        assert graph.louvain(seed=seed).summary["modularity"] > 0.41
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("made", "communities"),
+    [(nx.ring_of_cliques(12, 5), 12), (nx.barbell_graph(8, 0), 2), (nx.empty_graph(4), 4), (nx.complete_graph(9), 1)],
+)
+def test_cliques_are_communities(name, made, communities):
+    with gstream.from_networkx(made) as graph:
+        found = column(graph.execute(name, {}), "community")
+    parts = parts_of(found)
+    assert len(parts) == communities
+    if made.size() and communities > 1:
+        assert all(made.subgraph(part).size() == len(part) * (len(part) - 1) // 2 for part in parts)
+
+
+@pytest.mark.parametrize("alone", [0, 1 << 20])
+def test_modularity_is_within_a_hundredth_of_igraph(alone, monkeypatch):
+    monkeypatch.setattr(leiden, "ALONE", alone)
+    made = nx.random_partition_graph([20, 30, 50, 80, 120, 200], 0.2, 0.01, seed=5)
+    peer = igraph.Graph.from_networkx(made).community_leiden(objective_function="modularity", n_iterations=5)
+    with gstream.from_networkx(nx.Graph(made.edges)) as graph:
+        for name in ("leiden", "louvain"):
+            assert graph.execute(name, {"seed": 1}).summary["modularity"] >= 0.99 * peer.modularity
+
+
+def test_weights_of_many_sizes_sum_exactly(monkeypatch, tmp_path):
+    """Sums of all chunks and threads agree, also where weights differ by more bits than a double has."""
+    monkeypatch.setattr(leiden, "ALONE", 0)
+    random = np.random.default_rng(3)
+    weight = np.exp2(random.integers(-60, 20, 5000)).astype(np.float64)
+    example = Example(300, *random.integers(0, 300, (2, 5000)), weight, directed=False)
+    with gstream.open(example.stored(tmp_path)) as graph:
+        one, four = (graph.leiden(weighted=True, threads=threads, certify=True) for threads in (1, 4))
+    assert np.array_equal(one.to_numpy(), four.to_numpy())
+    check(example, one)
+
+
+def test_a_level_is_the_last(tmp_path):
+    example = big_example(directed=True)
+    with gstream.open(example.stored(tmp_path)) as graph:
+        first, all_levels = graph.louvain(max_levels=1).summary, graph.louvain().summary
+    assert first["levels"] == 1 < all_levels["levels"]
+    assert first["modularity"] < all_levels["modularity"]
+
+
+def test_a_community_of_two_components_is_refused(monkeypatch, tmp_path):
+    example = Example(6, np.array([0, 1, 3, 4]), np.array([1, 2, 4, 5]), directed=False)
+    monkeypatch.setattr(leiden.Partition, "split", lambda self: self.side.fill(0))
+    with gstream.open(example.stored(tmp_path)) as graph:
+        with pytest.raises(CertificateError, match="is not connected"):
+            graph.leiden(certify=True)
+        monkeypatch.setattr(leiden.Partition, "modularity", lambda self: 0.7)
+        with pytest.raises(CertificateError, match=r"the summary says 1\.7 for modularity"):
+            graph.louvain(certify=True)
+
+
+def test_wrong_use(tmp_path):
+    with gstream.open(big_example(False).stored(tmp_path)) as graph:
+        with pytest.raises(UsageError, match="resolution -1.*must be a number of at least 0"):
+            graph.leiden(resolution=-1)
+        with pytest.raises(UsageError, match="max_levels 0: must be at least 1"):
+            graph.louvain(max_levels=0)
+        with pytest.raises(UsageError, match="has no edge weights"):
+            graph.leiden(weighted=True)
+
+
+def test_chunks_depend_on_the_graph_alone():
+    before = np.arange(0, 2_000_001, 20, dtype=np.uint64)
+    bounds = levels.chunk_bounds(before)
+    sizes = np.diff(bounds)
+    assert bounds[0] == 0 and bounds[-1] == len(before) - 1 and (sizes > 0).all()
+    assert (sizes * 21 <= levels.chunk_size(2_000_000) + 21).all()
