@@ -41,7 +41,6 @@ ALGORITHMS = (
         proof="certify_leiden", proof_bytes=200, certificate="modularity summed again, communities connected",
         weights=NOT_NEGATIVE, holds="82; lists where they fit, else chunks of them; smaller graphs",
         units=("..labelling.cdlp:gather_labels", ".moving:gather_weighted"),
-        proof_units=("..labelling.cdlp:gather_labels", ".moving:gather_weighted"),
         work=Work(edges=40.0, gpu_edges=60.0, spread=2.5),
     ),
     Algorithm(
@@ -56,7 +55,6 @@ ALGORITHMS = (
         proof="certify_louvain", proof_bytes=200, certificate="modularity summed again",
         weights=NOT_NEGATIVE, holds="48; lists where they fit, else chunks of them; smaller graphs",
         units=("..labelling.cdlp:gather_labels", ".moving:gather_weighted"),
-        proof_units=("..labelling.cdlp:gather_labels", ".moving:gather_weighted"),
         work=Work(edges=30.0, gpu_edges=60.0, spread=2.5),
     ),
 )  # fmt: skip
