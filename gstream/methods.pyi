@@ -220,8 +220,7 @@ class Methods(ABC):
         - max_distance: end after N edges; default: when no counter changes.
         - seed: of what is drawn.
 
-        Definition: as harmonic and closeness, scaled by what is reached: over paths to a vertex, by edges; reachable:
-        other vertices with such a path.
+        Definition: over paths to a vertex, by edges, scaled by what is reached; reachable: vertices with such a path.
         """
 
     def radius(

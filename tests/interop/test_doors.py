@@ -139,12 +139,12 @@ def test_networkx_there_and_back(kind, strings: bool) -> None:
 
 
 NOT_ALL_EDGES = {"src": [1, None, 3, -4], "dst": [2, 3, 4, 5], "weight": [0.5, 1.0, float("nan"), 2.0]}
-NAMED = {"src": ["a", None, "c"], "dst": ["b", "x", "d"], "weight": [1.5, 2.5, float("inf")]}
+LACKING = {"src": ["a", None, "c"], "dst": ["b", "x", "d"], "weight": [1.5, 2.5, float("inf")]}
 
 
 @pytest.mark.parametrize("strings", [False, True])
 def test_rows_that_are_no_edges_are_left_out_where_that_is_asked_for(tmp_path: Path, strings: bool) -> None:
-    table = pa.table(NAMED if strings else NOT_ALL_EDGES)
+    table = pa.table(LACKING if strings else NOT_ALL_EDGES)
     bad = table.num_rows - 1
     with pytest.warns(UserWarning, match=rf"table: {bad} lines skipped; the first: table: row 1: src is null"):
         graph = gstream.from_arrow(table, bad_lines="skip", memory="256MiB")

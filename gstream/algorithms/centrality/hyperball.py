@@ -31,8 +31,7 @@ ALGORITHM = Algorithm(
     "HyperBall: HyperLogLog counters of what leads to a vertex. Summary: neighbourhood_function from distance 0 on, "
     "distance_distribution from 1 on, average_distance, effective_diameter (90 %), and standard_error of a counter, "
     "1.06 / sqrt(2^log2m). The same on any number of devices.",
-    definition="as harmonic and closeness, scaled by what is reached: over paths to a vertex, by edges; reachable: "
-    "other vertices with such a path",
+    definition="over paths to a vertex, by edges, scaled by what is reached; reachable: vertices with such a path",
     columns=("vertex", "harmonic", "closeness", "reachable"), best="largest",
     options=(
         Option("log2m", WHOLE, 7, "2^N registers a counter, a byte each, 4 to 14"),

@@ -4,8 +4,9 @@
 
 Vertices move to the neighbouring community of largest gain, by rounds, until nearly none moves. Leiden then parts each
 community into connected parts. The parts, or Louvain's communities, are the vertices of the next, smaller graph.
-Vertices of a slice choose at the same time (levels.py); among equal gains the least community wins. Leiden draws parts
-at random, and here each vertex takes the best one. At the end Leiden's communities are split into what is connected,
+Vertices of a slice choose at the same time (levels.py); among equal gains the least community wins. Slices are of
+vertices whose lists lie together, so that stores of other orders have other answers, as good. Leiden draws parts at
+random, and here each vertex takes the best one. At the end Leiden's communities are split into what is connected,
 and a second pass begins with them.
 
 Certificate: the modularity is summed again from the store's edges, and of Leiden each community is one component.
