@@ -303,8 +303,7 @@ class Engine(LiftedCaps):
             try:
                 return self._sweep(kernel, table, pages, list(map(self.costs.with_lanes, plans)))
             except DeviceMemoryError:
-                rows = max(plan.rows for plan in plans)
-                if rows == 1:
+                if (rows := max(plan.rows for plan in plans)) == 1:
                     raise
                 held = table.bytes_of(rows, kernel.needs_weights) + work_list_bytes(table)
                 self.most_device_bytes = self.beside_device_bytes + int(held * LESS)
@@ -318,7 +317,8 @@ class Engine(LiftedCaps):
                     device.begin_sweep(kernel, tables, plan)
                 demand = Demand(table, pages, table.records[pages].astype(np.int64))
                 with over_ranks(self.ranks, kernel):
-                    self.sources.begin(0, own_share(self.exchange, demand))
+                    if self.sources.work is not None:
+                        self.sources.work.begin(0, own_share(self.exchange, demand))
                     stream(self.exchange, self.sources, demand, kernel.needs_weights)
                     states = [device.end_sweep() for device in self.devices]
                     undo.pop_all()

@@ -54,8 +54,9 @@ class Supersteps(RunState):
         if self.dispatcher is not None:
             self.dispatcher.begin(step, demand, in_place)
         self.refresh(step)
-        times = 1 if step.direction == "pull" else len(self.slices)
-        self.sources.begin(self.supersteps + 1, times * own_share(self.exchange, demand))
+        if self.sources.work is not None:
+            times = 1 if step.direction == "pull" else len(self.slices)
+            self.sources.work.begin(self.supersteps + 1, times * own_share(self.exchange, demand))
         for chunk, slices in self.slices:
             if not self.resident:
                 self.load(chunk)

@@ -43,11 +43,6 @@ class Sources:
         if (within := getattr(progress, "within", None)) is not None:
             self.work = WorkDone(within, tell)
 
-    def begin(self, superstep: int, pages: int) -> None:
-        """The devices are to have so many pages next, in a superstep, from 1; 0: in a sweep."""
-        if self.work is not None:
-            self.work.begin(superstep, pages)
-
     def in_memory(self, table: PageTable, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:
         """The pages of a page set that is resident in host memory; wanted: int64[n], those that are read first."""
         return self.by_name[table.name][0].in_memory(weights, wanted)

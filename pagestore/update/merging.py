@@ -162,7 +162,8 @@ class _Merge:
         for last, (vertex, size, old, old_weights) in self._lists(segment):
             if last:
                 most, lengths = len(added), add_degrees.copy()
-                lengths[0] -= taken if segment.hub else 0
+                if segment.hub:
+                    lengths[0] -= taken
             else:  # a hub's next pages have greater neighbours
                 most = self._upto(added[: int(add_degrees[0])], added_weights, old, old_weights)
                 lengths = np.zeros_like(add_degrees)

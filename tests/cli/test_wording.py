@@ -44,9 +44,9 @@ def test_lines(line: str, spoken: str) -> None:
 
 
 def test_all_messages_of_runs_have_python_words() -> None:
-    """What is left of the command line's words in texts outside gstream.cli are options of convert and doctor."""
+    """What is left of the command line's words in texts outside gstream.cli are options of convert, update and doctor."""
     command = typer.main.get_command(app)
-    options = [option for name in ("convert", "doctor") for option in command.commands[name].params]
+    options = [option for name in ("convert", "update", "doctor") for option in command.commands[name].params]
     convert = {name for option in options for name in [*option.opts, *option.secondary_opts]}
     seen = set()
     for path in (ROOT / "gstream").rglob("*.py"):

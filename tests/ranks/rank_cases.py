@@ -152,6 +152,8 @@ CASES = {
     "closeness": Case("directed", "closeness", {"k": 3}, long=True),
     "radius": Case("directed", "radius"),
     "hyperball": Case("directed", "hyperball", {"log2m": 5}),
+    "leiden": Case("weighted", "leiden", {"weighted": True}, certify=True, long=True),
+    "louvain": Case("directed", "louvain", certify=True, long=True),
     "hits": Case("directed", "hits", long=True),
     "eigenvector": Case("undirected", "eigenvector", long=True),
     "subgraph": Case("directed", "subgraph", {"nodes": [1, 2, 3, 5, 8, 13]}, long=True, in_parts=False),

@@ -137,8 +137,10 @@ def bytes_of_counters(session: Session, log2m: int) -> int:
 def program_of_hyperball(session: Session, log2m: int, max_distance: int | None, seed: int) -> WCC | WCC64:
     """A program that reads the pages that the kernels do, beside the counters. Raises UsageError as the run does."""
     _check(session, log2m, max_distance, seed)
+    held = bytes_of_counters(session, log2m) + natural_bytes(session)
     session.stands_in = True
-    session.foresee(beside=bytes_of_counters(session, log2m) + natural_bytes(session))
+    session.check_memory(held)
+    session.foresee(beside=held)
     return WCC() if session.meta.id_bytes == 4 else WCC64()
 
 
