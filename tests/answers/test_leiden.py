@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import gstream
 from gstream.algorithms.communities import leiden, levels
+from gstream.algorithms.support.blocks import join_lists
 from gstream.algorithms.support.refusal import CertificateError
 from pagestore.errors import UsageError
 from tests.answers.graphs import Example, column, examples
@@ -83,6 +84,25 @@ def test_schedules_change_nothing(name, weighted, options, monkeypatch, tmp_path
     check(example, result)
     stats = result.summary["stats"]
     assert stats["peak_memory_bytes"] <= options.get("host_memory", stats["peak_memory_bytes"])
+
+
+def test_lists_of_several_devices_become_one_with_their_weights():
+    """Each copy goes on from where the cursors stood."""
+
+    def copy(cursor, entries, heavy):
+        return {
+            "cursor": np.array(cursor, np.uint64),
+            "entries": np.array(entries, np.uint32),
+            "heavy": np.array(heavy),
+        }
+
+    arrays = copy([0, 4], [0] * 6, [0.0] * 6)
+    copies = [
+        copy([2, 4], [7, 8, 0, 0, 0, 0], [1.0, 2, 0, 0, 0, 0]), copy([1, 6], [9, 0, 0, 0, 5, 6], [3.0, 0, 0, 0, 4, 5])
+    ]  # fmt: skip
+    join_lists(arrays, copies)
+    assert arrays["entries"].tolist() == [7, 8, 9, 0, 5, 6] and arrays["heavy"].tolist() == [1, 2, 3, 0, 4, 5]
+    assert arrays["cursor"].tolist() == [3, 6]
 
 
 @pytest.mark.parametrize("seed", range(3))

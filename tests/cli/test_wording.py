@@ -44,7 +44,7 @@ def test_lines(line: str, spoken: str) -> None:
 
 
 def test_all_messages_of_runs_have_python_words() -> None:
-    """What is left of the command line's words in texts outside gstream.cli are options of convert, update and doctor."""
+    """What is left of the command line's words in texts outside gstream.cli are options of these commands."""
     command = typer.main.get_command(app)
     options = [option for name in ("convert", "update", "doctor") for option in command.commands[name].params]
     convert = {name for option in options for name in [*option.opts, *option.secondary_opts]}

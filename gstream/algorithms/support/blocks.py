@@ -202,14 +202,17 @@ def gather(
 
 
 def join_lists(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
-    """Put what GPUs' copies of `entries` have one after the other, each from where the cursors stood before. No more
-    than there is room for: cursors go on where lists are longer than degrees say."""
+    """Put what copies of `entries`, and of arrays beside it, have one after the other, each from where the cursors stood
+    before. No more than there is room for: cursors go on where lists are longer than degrees say."""
     cursor, entries = arrays["cursor"], arrays["entries"]
+    beside = copies[0].keys() - {"cursor"}
     start = cursor.astype(np.int64)
     for copy in copies:
         count = np.minimum(copy["cursor"].astype(np.int64) - start, len(entries) - cursor.astype(np.int64))
         within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        entries[np.repeat(cursor.astype(np.int64), count) + within] = copy["entries"][np.repeat(start, count) + within]
+        to, place = np.repeat(cursor.astype(np.int64), count) + within, np.repeat(start, count) + within
+        for name in beside:
+            arrays[name][to] = copy[name][place]
         cursor += count.astype(np.uint64)
 
 
