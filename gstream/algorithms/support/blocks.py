@@ -202,7 +202,7 @@ def gather(
 
 
 def join_lists(arrays: dict[str, Any], copies: list[dict[str, Any]]) -> None:
-    """Put what copies of `entries`, and of arrays beside it, have one after the other, each from where the cursors stood
+    """Put what copies of `entries`, and of arrays beside it, have one after the other, each from where cursors stood
     before. No more than there is room for: cursors go on where lists are longer than degrees say."""
     cursor, entries = arrays["cursor"], arrays["entries"]
     beside = copies[0].keys() - {"cursor"}
