@@ -102,17 +102,15 @@ def _places(
     """Where coded pages lie, and their weights; None where pages are not coded. Raises StoreError."""
     if not meta.compressed:
         return None
+    weight_bytes = 0 if weight_dtype is None else layout.weight_page_bytes(weight_dtype.itemsize)
+    kinds = ("stored", meta.stored_bytes, layout.page_bytes), ("stored_weights", meta.stored_weights, weight_bytes)
     found = []
-    for what, totals, most in (
-        ("stored", meta.stored_bytes, layout.page_bytes),
-        ("stored_weights", meta.stored_weights, 0 if weight_dtype is None else
-         layout.weight_page_bytes(weight_dtype.itemsize)),
-    ):  # fmt: skip
+    for array, totals, longest in kinds:
         if name not in totals:
             continue
-        sizes = arrays[f"topology/{name}/{what}"].read().astype(np.int64)
-        if sizes.sum() != totals[name] or np.any((sizes == 0) | (sizes > most) | (sizes % CODED_ALIGN != 0)):
-            raise StoreError(f"{path}: topology/{name}/{what} holds sizes that no coded page has. {REBUILD}")
+        sizes = arrays[f"topology/{name}/{array}"].read().astype(np.int64)
+        if sizes.sum() != totals[name] or np.any((sizes == 0) | (sizes > longest) | (sizes % CODED_ALIGN != 0)):
+            raise StoreError(f"{path}: topology/{name}/{array} holds sizes that no coded page has. {REBUILD}")
         found.append(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]))
     return Places(found[0], found[1] if len(found) > 1 else None)
 

@@ -19,7 +19,7 @@ import gstream
 
 
 class PageSampler(BaseSampler):
-    """Samples edges that lead to the seeds, hop by hop.
+    """Samples edges that lead to the seeds, hop by hop. For NodeLoader: samples around edges are not offered.
 
     Batch k of a pass draws with seed + k. So a process that samples batches in the same order draws the same edges.
     """
@@ -47,7 +47,3 @@ class PageSampler(BaseSampler):
             num_sampled_edges=found.edges_per_hop.tolist(),
             metadata=(inputs.input_id, inputs.time),
         )
-
-    def sample_from_edges(self, inputs: Any, neg_sampling: Any = None) -> SamplerOutput:
-        """Refused: sample from the edges' ends with `sample_from_nodes`."""
-        raise NotImplementedError("PageSampler samples from vertices. Use NodeLoader.")

@@ -17,7 +17,7 @@ from gstream.nx.declare import BRIEF, FUNCTIONS, refused_here
 from gstream.nx.expected import mark_failing
 from gstream.nx.node_graph import NodeGraph, one_attribute
 
-MODULES = (centralities, components, distances, halves, matrices, paths, structure)  # imported for what they declare
+MODULES = (centralities, components, distances, halves, matrices, paths, structure)  # importing them declares functions
 FEWEST = 10_000  # edges from which NetworkX's automatic dispatch is worth a conversion
 
 

@@ -36,7 +36,7 @@ class Sources:
         self._capped, self._poison, self._trace, self._pin = capped, poison, trace, pin
         self.by_name: dict[str, list[PageSource]] = {}
         self.bytes_read, self._lock = 0, threading.Lock()
-        self.work: WorkDone | None = None  # is told of each batch
+        self.work: WorkDone | None = None  # counts the pages of each batch; None: no progress is shown
 
     def follow(self, progress: Any, tell: Callable[..., None]) -> None:
         """Tell a progress callback of pages, if it has `within` (gstream.telemetry.progress.WorkDone)."""

@@ -148,7 +148,7 @@ def _names(store: Store, vertices: np.ndarray) -> tuple[Any, np.ndarray]:
 
 
 def checked_fanouts(given: Any) -> list[int]:
-    """Raise UsageError for what are no fanouts."""
+    """Fanouts as a list of int. Raises UsageError where one is no whole number from -1, or there is none."""
     try:
         fanouts = [int(one) for one in given]
         whole = all(one == number for one, number in zip(given, fanouts, strict=True))
@@ -160,7 +160,7 @@ def checked_fanouts(given: Any) -> list[int]:
 
 
 def checked_seeds(store: Store, given: Any) -> np.ndarray:
-    """int64[n]: store IDs of the user's vertices. Raises UsageError for what is none, or given twice."""
+    """int64[n]: store IDs of the user's vertices. Raises UsageError where one is no vertex, or is there twice."""
     seeds: Any = given
     if isinstance(given, np.ndarray):
         seeds = np.atleast_1d(given)

@@ -141,7 +141,7 @@ class Views(ABC):
         direction: "in" draws edges that lead to a vertex, "out" edges that leave it. fanout -1 takes all. replace: an
         edge may be drawn again, and every vertex with edges has exactly the fanout. Same arguments, same sample. Reads
         the pages of these vertices' lists alone; page_memory of them stays for later calls, until `close`.
-        Raises UsageError for what is no vertex or given twice, and where the store lacks these pages.
+        Raises UsageError where a seed is no vertex, or is there twice, and where the store lacks these pages.
         """
         if self._sampling is None:
             self._sampling = Sampling(self.store)

@@ -28,8 +28,8 @@ ENVIRONMENT = ("GSTREAM_", "NUMBA_", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
 class RunRecorder:
     """Takes the spans and supersteps of one run: it is `trace` and `progress` of its RunOptions.
 
-    following, also: are told of each superstep, and of each span, as well. within: of `following`, if it has one
-    (gstream.telemetry.progress.WorkDone).
+    following: is called after each superstep. also: takes each span. within: that attribute of `following`, which is
+    called with the pages that are done (gstream.telemetry.progress.WorkDone); None: it has none.
     """
 
     def __init__(self, following: Callable[[int, StepStats], None] | None = None, also: Trace | None = None) -> None:

@@ -41,7 +41,7 @@ def _delete(address: int) -> None:
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 def _end(capsule: int) -> None:
-    """A capsule ends: nobody took what is in it, or whoever did calls the deleter."""
+    """A capsule ends. Memory that nobody took is let go of here; a taker calls the deleter itself."""
     if ctypes.pythonapi.PyCapsule_IsValid(ctypes.c_void_p(capsule), NAME):
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p]

@@ -138,7 +138,7 @@ class Result(Rows):
         """{column: its values in GPU memory}, of those names, or of all: in the order of rows, "none" as in `to_numpy`.
 
         CuPy, PyTorch, JAX and cuDF take them by `__cuda_array_interface__` or `__dlpack__`, without a copy. Where the
-        store is in natural order and nothing is renamed, they are the answer's own memory: whoever writes to them
+        store is in natural order and nothing is renamed, they are the answer's own memory: writing to them
         changes the answer. Raises ColumnError for a column that is not there, UsageError where no GPU holds the answer.
         """
         for name in columns:

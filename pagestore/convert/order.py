@@ -36,7 +36,7 @@ def _mark(targets, low, high, marks):
     for i in range(targets.size):
         vertex = np.uint64(targets[i])
         if vertex >= low and vertex < high:
-            marks[vertex - low] = 1  # whoever else writes there writes the same
+            marks[vertex - low] = 1  # all threads write the same
 
 
 def count_far_ends(
