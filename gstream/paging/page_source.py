@@ -58,12 +58,6 @@ class Batch:
     def coded(self) -> bool:
         return self.begins is not None
 
-    def moved_bytes(self, low: int, high: int) -> int:
-        """Bytes that a copy of pages number `low` to `high` - 1 of the batch moves."""
-        if not self.coded:
-            return self.table.bytes_of(high - low, self.weights is not None)
-        return self.table.stored_bytes_of(self.numbers[low:high], self.weights is not None)
-
 
 @dataclass(frozen=True)
 class InMemory:

@@ -234,7 +234,7 @@ class BatchQueue:
                 assert pool.weights.nbytes, "pages with weights for work without"
                 where = pool.weights.address + at * table.weight_page_bytes
                 self.gpu.write(where, batch.weights[rows], stream)
-        return Copied(len(to), batch.moved_bytes(part.start, part.stop), [])
+        return Copied(len(to), table.bytes_of(len(to), batch.weights is not None), [])
 
     def _move_coded(self, batch: Batch, part: slice, place: Placement, stream: Any) -> Copied:
         """Coded pages into the lane's room for them, or to where they stay; those that are there are not moved."""
