@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pagestore.split import SplitReport
 
 COMPRESS_HELP = "Store pages in fewer bytes; auto: where that saves a quarter."
+DEVICES_HELP = "What sorts the edges; auto: a GPU, if there is one, from 33 million edges on."
 STRIPE_HELP = "Folders, one a disk, that the pages are spread over."
 
 
@@ -57,6 +58,7 @@ def convert(
     id_base: int = typer.Option(None, metavar="0|1", help="With --num-vertices: the first vertex's ID."),
     memory: str | None = typer.Option(None, metavar="SIZE", help="Memory to take at most; default: what is free."),
     threads: int = typer.Option(None, metavar="N", help="Threads. Default: all cores."),
+    devices: str = typer.Option("auto", metavar="auto|host|cuda:N", help=DEVICES_HELP),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show sizes, free space and time; write nothing."),
     bad_lines: str = typer.Option("fail", metavar="fail|skip", help="skip lists them in STORE.skipped.txt."),
     format: str = typer.Option(None, metavar="NAME", help="Input format. Default: by suffix and content."),
@@ -93,8 +95,8 @@ def convert(
         store = whole_before(folder, parts, force, stripe)
     skipped = skipped_file(store) if bad_lines == "skip" and not dry_run else None
     given: dict[str, Any] = {
-        "memory": memory, "threads": threads, "directed": directed, "weights": not no_weights, "dedupe": dedupe,
-        "keep": keep,
+        "memory": memory, "threads": threads, "devices": devices, "directed": directed, "weights": not no_weights,
+        "dedupe": dedupe, "keep": keep,
         "drop_self_loops": drop_self_loops, "topology": topology, "order": order, "columns": columns,
         "compress": compress,
         "page_size": page_size, "id_bytes": id_bytes, "workdir": workdir, "resume": resume, "force": force,
@@ -204,6 +206,7 @@ def report_lines(report: Report, compile_seconds: float) -> list[tuple[str, str]
     pages = ", ".join(f"{count} {name}" for name, count in report.pages.items())
     left_out = f", {show_things(report.comment_lines, 'comment line')} left out" if report.comment_lines else ""
     left_out += f", {show_things(report.filtered_rows, 'row')} left out by --where" if report.filtered_rows else ""
+    sorted_on = "" if report.sorted_on == "host" else f", edges sorted on {report.sorted_on}"
     without = f"; {show_things(report.isolated, 'vertex')} without edges" if report.isolated else ""
     lines = [
         ("graph", f"{show_things(report.vertices, 'vertex')}, {edges}{weights}{without}"),
@@ -218,8 +221,8 @@ def report_lines(report: Report, compile_seconds: float) -> list[tuple[str, str]
         *([("order", f"{report.order}: {report.order_reason}")] if report.order_reason else []),
         *([("stripes", ", ".join(min(path, os.path.relpath(path), key=len) for path in report.stripes))]
           if report.stripes else []),
-        ("took", f"{show_seconds(report.seconds)}{compiling}, {show_count(report.edges_per_second)} edges/s, "
-                 f"peak memory {show_bytes(report.peak_memory_bytes)}"),
+        ("took", f"{show_seconds(report.seconds)}{compiling}{sorted_on}, "
+                 f"{show_count(report.edges_per_second)} edges/s, peak memory {show_bytes(report.peak_memory_bytes)}"),
     ]  # fmt: skip
     if any(report.column_pages.values()):
         columns = ", ".join(f"{count} {name}" for name, count in report.column_pages.items())

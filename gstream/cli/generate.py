@@ -9,7 +9,7 @@ import typer
 
 from gstream.cli import logs, surroundings
 from gstream.cli.compiling import compile_time
-from gstream.cli.convert import COMPRESS_HELP, STRIPE_HELP, build
+from gstream.cli.convert import COMPRESS_HELP, DEVICES_HELP, STRIPE_HELP, build
 from gstream.cli.progress import ProgressBar
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import print_json
@@ -56,6 +56,7 @@ def generate(
     id_bytes: int = typer.Option(None, metavar="4|8", help="Bytes of an ID in pages. Default: the fewest that do."),
     memory: str | None = typer.Option(None, metavar="SIZE", help="Memory to take at most; default: what is free."),
     threads: int = typer.Option(None, metavar="N", help="Threads. Default: all cores."),
+    devices: str = typer.Option("auto", metavar="auto|host|cuda:N", help=DEVICES_HELP),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show sizes, free space and time; write nothing."),
     stripe: list[str] = typer.Option(None, metavar="A,B,...", help=STRIPE_HELP),
     resume: bool = typer.Option(False, "--resume", help="Go on from the finished parts of a killed run."),
@@ -79,8 +80,8 @@ def generate(
         write_list(source, out, threads, json)
         return
     given: dict[str, Any] = {
-        "memory": memory, "threads": threads, "directed": False if undirected else None, "dedupe": dedupe,
-        "drop_self_loops": drop_self_loops, "topology": topology, "order": order, "columns": columns,
+        "memory": memory, "threads": threads, "devices": devices, "directed": False if undirected else None,
+        "dedupe": dedupe, "drop_self_loops": drop_self_loops, "topology": topology, "order": order, "columns": columns,
         "compress": compress,
         "page_size": page_size, "id_bytes": id_bytes, "workdir": workdir, "resume": resume, "force": force,
         "stripe": stripe_folders(stripe),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from gstream.interop.sorting import sorter_for
 from gstream.options.memory import spare_memory, total_memory
 from gstream.options.values import switch, whole
 from gstream.options.wording import meant_by
@@ -39,7 +40,7 @@ class StoreOptions(TypedDict, total=False):
     "2GiB". workdir: folder of temporary files, and of the store where no path is given. stripe: folders, one a disk,
     that the pages are spread over. compress: "auto", "on" or "off"; True is "on", False "off". progress: True shows
     progress on standard error; a function is called with each pagestore.convert.Progress. keep: the weight that dedupe
-    keeps: "min", "max", "sum", "count" or "first".
+    keeps: "min", "max", "sum", "count" or "first". devices: where edges are sorted: "auto", "host" or "cuda:N".
     """
 
     directed: bool | None
@@ -54,6 +55,7 @@ class StoreOptions(TypedDict, total=False):
     id_bytes: int | None
     memory: int | str | None
     threads: int | None
+    devices: str
     force: bool
     workdir: str | os.PathLike | None
     stripe: str | os.PathLike | Sequence[str | os.PathLike]
@@ -119,6 +121,7 @@ def split_options(given: Mapping[str, Any], skipped: Any = None) -> tuple[Conver
     asked.setdefault("order", DEFAULT_ORDER)
     memory = memory_bytes(asked.pop("memory", None))
     workdir = asked.pop("workdir", None)
+    asked["sorter"] = sorter_for(asked.pop("devices", None))
     if "page_size" in asked:
         asked["page_bytes"] = parse_size(asked.pop("page_size"), "--page-size") or 0
     if isinstance(asked.get("compress"), bool):

@@ -6,13 +6,16 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pagestore.cores import checked_threads, usable_cores
 from pagestore.errors import UsageError
 from pagestore.layout import COLUMN_WIDTHS, DEFAULT_PAGE_BYTES, MIN_PAGE_BYTES
 from pagestore.meta import MOST_STRIPES, graph_edges
 from pagestore.sizes import parse_size, show_things
+
+if TYPE_CHECKING:
+    from pagestore.convert.sorter import EdgeSorter
 
 TOPOLOGIES = ("both", "out", "in")
 KEEPS = ("min", "max", "sum", "count", "first")
@@ -36,7 +39,8 @@ class ConvertOptions:
     existing store is left alone. `stripe`: folders, on as many disks, that the pages are spread over, by stretches of
     `stripe_pages` (None: 4 MiB of them, less for few pages); the store remembers them as absolute names. `keep`: what
     `dedupe` makes of the weights of equal edges (KEEPS), None = the least. `compress`: "on" stores pages coded
-    (pagestore/coding/form.py), "auto" does where that saves a quarter of their bytes.
+    (pagestore/coding/form.py), "auto" does where that saves a quarter of their bytes. `sorter` gives what sorts a
+    source's edges instead of the cores, or None; it changes no byte of the store.
     """
 
     memory_bytes: int = DEFAULT_MEMORY_BYTES
@@ -60,6 +64,7 @@ class ConvertOptions:
     stripe: tuple[str, ...] = ()
     stripe_pages: int | None = None
     compress: str = "off"
+    sorter: Callable[[Any], EdgeSorter | None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name, flag in (("memory_bytes", "--memory"), ("page_bytes", "--page-size")):
@@ -199,6 +204,7 @@ class Report:
     resumed: bool = False
     phase_seconds: dict[str, float] = field(default_factory=dict)
     order: str = "natural"  # of the store
+    sorted_on: str = "host"  # or the device that sorted the edges
     order_reason: str = ""  # why `auto` took it
     seconds: float = 0.0
     peak_memory_bytes: int = 0

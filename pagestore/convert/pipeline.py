@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from pagestore.convert.buckets import BOTH, IN, OUT, Buckets
 from pagestore.convert.choose import choose_order, may_reorder
 from pagestore.convert.combine import combined
 from pagestore.convert.edgefile import SpillLog
+from pagestore.convert.elsewhere import Elsewhere, SorterKeys, may_hold, one_bucket
 from pagestore.convert.estimate import Budget, shares, store_bytes, work_bytes
 from pagestore.convert.finish import Job, write_store
 from pagestore.convert.identity import check_range, found_identity, given_identity, restore_scan, save_scan
@@ -34,14 +35,15 @@ from pagestore.convert.order import count_far_ends, degree_order, extremes
 from pagestore.convert.scan import Tally, list_counts, sample_counts, scan
 from pagestore.convert.shuffle import Shuffle, Shuffler, plan_buckets
 from pagestore.convert.sortededges import Expansion, SortedEdges
+from pagestore.convert.sorter import EdgeSorter, SorterError
 from pagestore.convert.storage import Vector, allow_many_files
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.errors import UsageError
 from pagestore.heap import returning_freed_memory
 from pagestore.inputs.said import Promise, broken
 from pagestore.replacing import refuse_replacing
-from pagestore.sizes import show_things
 
+LABELS = {OUT: "out", IN: "in", BOTH: "edges"}  # of what is partitioned and sorted, for progress
 FIRST = "first"  # name of the shuffle that reads the source; then come "ordered" and "turned"
 MOST_4_BYTE_VERTICES = (1 << 32) - 1
 DRAWN_EDGES = 1 << 16  # of sorted edges, looked at in one place to balance the buckets
@@ -72,6 +74,7 @@ class Conversion(Job):
         self.check_target()
         self.direction = BOTH if not self.directed else IN if self.topologies == ("in",) else OUT
         self.open: list[Any] = []  # closed at the end, whatever happens
+        self.elsewhere: Elsewhere | None = None  # sorts instead of the cores
 
     def check_target(self) -> None:
         """Raise UsageError where no store, or no temporary file, can be written."""
@@ -121,9 +124,9 @@ class Conversion(Job):
         if not self.report.filtered_rows:
             self.report.notes += broken(self.source.name, Promise(*self.source.promised), *counts)
         if self.report.weights_rounded:
-            self.report.notes.append(self._rounding(self.report.weights_rounded))
+            self.report.notes.append(self.tally.rounding(self.source.name))
         if self.weighted and self.tally.tiny_weights:
-            self.report.notes.append(self._vanishing())
+            self.report.notes.append(self.tally.vanishing(self.source.name))
         self.report.seconds = time.perf_counter() - started
         self.report.peak_memory_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         return self.report
@@ -138,11 +141,16 @@ class Conversion(Job):
         self.work.close(keep=keep)
 
     def _steps(self) -> None:
+        sorter = None if self.options.sorter is None else self.options.sorter(self.source)
+        if sorter is not None:
+            self.open.append(sorter)
         with self._phase("read"):
             self._scan()
         self._budget_and_space()
+        if sorter is not None:
+            self._take_sorter(sorter)
         with self._phase("out" if self.direction != IN else "in"):
-            first = self._shuffle(FIRST, self.edges_from, self.tally, self.tally.edges, self.direction)
+            first = self._first()
         edges, place = first, None
         if self.options.order != "natural":
             with self._phase("order"):
@@ -153,7 +161,7 @@ class Conversion(Job):
         if len(self.topologies) > 1:
             with self._phase("in"):
                 turned = Expansion(edges, None, self.budget.chunk_edges, 0)
-                sorted_edges["in"] = self._reshuffle("turned", turned, IN)
+                sorted_edges["in"] = self._by_sorter(Elsewhere.turned) or self._reshuffle("turned", turned, IN)
         degrees = {name: part.degrees for name, part in sorted_edges.items()}
         if self.directed and len(self.topologies) == 1:
             with self._phase("degrees"):
@@ -169,24 +177,6 @@ class Conversion(Job):
         if self.options.order == "auto":
             choice = choose_order(first)
             self.report.order, self.report.order_reason = choice.order, choice.reason
-
-    def _vanishing(self) -> str:
-        """What to tell of weights that are too small for 4-byte floats."""
-        count, weight = self.tally.tiny_weights, self.tally.tiny_example
-        return (
-            f"{self.source.name}: {show_things(count, 'weight')} below 1.2e-38 lost digits, {weight:g} is stored as "
-            f"{float(np.float32(weight)):g}: weights are stored as 4-byte floats. Scale the weights if that matters."
-        )
-
-    def _rounding(self, count: int) -> str:
-        """What to tell of integer weights that are stored as other numbers."""
-        weight = self.tally.inexact_example
-        example = f", {weight:.0f} as {float(np.float32(weight)):.0f}" if weight else ", or may be, from 2^53 on"
-        return (
-            f"{self.source.name}: {count:,} integer weight{'s are' if count > 1 else ' is'} stored rounded{example}: "
-            "fractions among the weights, or integers past 4 bytes, make all of them 4-byte floats, exact for integers "
-            "up to 16777216. Scale or round the weights if that matters."
-        )
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:
@@ -273,6 +263,56 @@ class Conversion(Job):
         if not self.work.resumed:
             self.check_space(shares(self.path, options.stripe, *sizes), self.work_size, self.work_kept)
 
+    def _take_sorter(self, sorter: EdgeSorter) -> None:
+        """Let a sorter work, if memory holds its lists."""
+        self.elsewhere = Elsewhere(sorter, self.identity.vertices, self.weight_dtype, self.threads, self.hook)
+        if not self.budget.results_in_memory:
+            self._give_up("sorted edges are larger than --memory")
+        elif not may_hold(self.budget.keys, self.identity.vertices):
+            self._give_up("there are more than 2^32 of them, or of vertices")
+
+    def _give_up(self, why: str) -> None:
+        """Let the cores do what follows."""
+        if self.elsewhere is not None:
+            self.report.notes.append(f"the host's cores sorted the edges: {why}.")
+            self.elsewhere.sorter.close()
+            self.elsewhere = None
+
+    def _by_sorter(self, sort: Callable[[Elsewhere], SortedEdges]) -> SortedEdges | None:
+        """What a sorter makes; None where there is none, or it gives up."""
+        if self.elsewhere is None:
+            return None
+        try:
+            result = sort(self.elsewhere)
+        except SorterError as error:
+            self._give_up(str(error))
+            return None
+        self.open.append(result)
+        return result
+
+    def _first(self) -> SortedEdges:
+        """The source's edges, sorted."""
+        tally, identity, options, direction = self.tally, self.identity, self.options, self.direction
+
+        def sort(elsewhere: Elsewhere) -> SortedEdges:
+            bins = (max(identity.base + identity.vertices - 1, tally.max_id, 0) >> tally.shift) + 1
+            buckets = one_bucket(bins, tally.shift, (identity.base, identity.table), identity.vertices, direction)
+            job = Shuffle(
+                FIRST, identity.vertices, buckets, self.weight_dtype, options.dedupe, options.drop_self_loops,
+                self.threads, self.budget.piece_edges(1), 0, True, True,
+            )  # fmt: skip
+            shuffler = Shuffler(job, self.work, self.hook, LABELS[direction])
+
+            def fill(keys: SorterKeys) -> None:
+                shuffler.deal(self.edges_from, tally.edges, keys)
+
+            made = elsewhere.first(fill, self.budget.keys, options.dedupe, direction)
+            self.report.dropped_self_loops += shuffler.dropped_loops
+            self.report.sorted_on = elsewhere.sorter.name
+            return made
+
+        return self._by_sorter(sort) or self._shuffle(FIRST, self.edges_from, tally, tally.edges, direction)
+
     def _shuffle(self, name: str, source: Any, counts: Tally, total: int, direction: int) -> SortedEdges:
         """Partition and sort the source's edges (user IDs in the first shuffle, dense ones later)."""
         first = name == FIRST
@@ -299,7 +339,7 @@ class Conversion(Job):
             first and options.drop_self_loops, self.threads, budget.piece_edges(buckets.count), budget.sort_limit,
             budget.keys_in_memory and not saved, in_memory,
         )  # fmt: skip
-        shuffler = Shuffler(job, self.work, self.hook, {OUT: "out", IN: "in", BOTH: "edges"}[direction])
+        shuffler = Shuffler(job, self.work, self.hook, LABELS[direction])
         result = shuffler.run(source, total)
         self.open.append(result)
         self.report.dropped_self_loops += shuffler.dropped_loops
@@ -338,7 +378,7 @@ class Conversion(Job):
         if span[0] == span[1]:  # no vertex has moved: the edges are in order as they are
             return first, place
         expansion = Expansion(first, place, self.budget.chunk_edges, self.budget.vertex_window_bytes)
-        edges = self._reshuffle("ordered", expansion, OUT)
+        edges = self._by_sorter(lambda sorter: sorter.ordered(place)) or self._reshuffle("ordered", expansion, OUT)
         if self.budget.results_in_memory:
             first.close()
         return edges, place

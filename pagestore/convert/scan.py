@@ -21,6 +21,7 @@ from pagestore.errors import InputError
 from pagestore.inputs.base import EdgeChunk, EdgeSource
 from pagestore.io import Buffers
 from pagestore.jit import compiled
+from pagestore.sizes import show_things
 
 SAMPLED_CHUNKS = 32  # of a generator, to balance the buckets: at least 1/32 of small graphs, 32 Mi edges of large ones
 FLOAT_MAX = float(np.finfo(np.float32).max)
@@ -135,6 +136,24 @@ class Tally:
         self._widen(other.shift)
         other._widen(self.shift)
         self.counts = self.counts + other.counts
+
+    def vanishing(self, name: str) -> str:
+        """What to tell of weights that are too small for 4-byte floats."""
+        count, weight = self.tiny_weights, self.tiny_example
+        return (
+            f"{name}: {show_things(count, 'weight')} below 1.2e-38 lost digits, {weight:g} is stored as "
+            f"{float(np.float32(weight)):g}: weights are stored as 4-byte floats. Scale the weights if that matters."
+        )
+
+    def rounding(self, name: str) -> str:
+        """What to tell of integer weights that are stored as other numbers."""
+        count, weight = self.inexact_weights, self.inexact_example
+        example = f", {weight:.0f} as {float(np.float32(weight)):.0f}" if weight else ", or may be, from 2^53 on"
+        return (
+            f"{name}: {count:,} integer weight{'s are' if count > 1 else ' is'} stored rounded{example}: "
+            "fractions among the weights, or integers past 4 bytes, make all of them 4-byte floats, exact for integers "
+            "up to 16777216. Scale or round the weights if that matters."
+        )
 
     def weight_dtype(self, name: str) -> np.dtype:
         """The narrowest dtype for the weights seen: u1, i4 or u4 for integers in their range, else f4.

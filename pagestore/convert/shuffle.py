@@ -25,6 +25,7 @@ from pagestore.convert.buckets import (
     scatter,
 )
 from pagestore.convert.crew import Ticker, run_crew
+from pagestore.convert.elsewhere import SorterKeys
 from pagestore.convert.emit import Emitter, Tail, code_dtype, decode, encode, merged_range
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.presence import ranks
@@ -125,8 +126,17 @@ class Shuffler:
             store = MemoryBuckets(job.buckets.count, job.code_dtype, expected)
         else:
             store = FileBuckets(self.work.path, job.name, job.buckets.count, job.code_dtype)
-        ticker = Ticker(self.hook, f"partition {self.label}", total, "edges")
+        self.deal(source, total, store)
+        if isinstance(store, FileBuckets):
+            store.close_files()
+            self.entry.update(sizes=store.sizes.tolist(), dropped_loops=self.dropped_loops, sorted={})
+            self.work.save()
+        return store
 
+    def deal(self, source: Any, total: int | None, store: BucketStore | SorterKeys) -> None:
+        """Pack all edges, on all threads, and add them to `store`."""
+        job = self.job
+        ticker = Ticker(self.hook, f"partition {self.label}", total, "edges")
         buffers: dict[int, Buffers] = {}
 
         def deal(thread: int, item: Any) -> None:
@@ -147,11 +157,6 @@ class Shuffler:
         for items in stages_of(source):
             run_crew(job.threads, items, deal)
         ticker.finish()
-        if isinstance(store, FileBuckets):
-            store.close_files()
-            self.entry.update(sizes=store.sizes.tolist(), dropped_loops=self.dropped_loops, sorted={})
-            self.work.save()
-        return store
 
     def sort(self, store: BucketStore) -> SortedEdges:
         """Sort every bucket that the manifest doesn't list as sorted."""
