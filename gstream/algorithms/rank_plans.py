@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from gstream.algorithms.plans import plan_of, plan_of_own
+from gstream.engine.own_slices import is_local, tables_of
 from gstream.engine.planned_engine import PlannedEngine
 from gstream.options.auto_devices import is_auto
 from gstream.options.run_options import RunOptions, parse_devices
 from gstream.planning.machines import Machine
+from gstream.planning.memory_fit import Graph
 from gstream.planning.plan import Plan
 from gstream.planning.rank_volumes import volumes
-from pagestore.errors import UsageError
+from pagestore.errors import CapError, UsageError
 from pagestore.meta import MOST_PARTS
 from pagestore.sizes import parse_size, show_bytes, show_count, show_seconds
 
 READS_BYTES = 1 / 8  # of a vertex and topology: which a part's pages name
+
+
+class PaperSlices:
+    """As gstream.engine.own_slices.OwnSlices, of a graph like RMAT's in parts that were never written."""
+
+    def __init__(self, ranks: int) -> None:
+        self._ranks = ranks
+
+    def plan(self, code: Any, graph: Graph, options: RunOptions, make: Callable[[Graph], Plan]) -> Plan:
+        """As of OwnSlices."""
+        tables = tables_of(code, graph, options)
+        if not tables or not is_local(code):
+            return make(graph)
+        told = volumes(graph.vertices, graph.edges, self._ranks, 0, not code.idempotent)
+        count = min(graph.vertices, graph.vertices // self._ranks + len(set(tables)) * told.mirrors + told.listed)
+        try:
+            return make(replace(graph, vertices=count, of=graph.vertices, tables=tables, head_rows={}, max_weight=0.0))
+        except CapError:
+            return make(graph)
 
 
 class RankEngine(PlannedEngine):
@@ -24,9 +46,9 @@ class RankEngine(PlannedEngine):
 
     program: Any = None
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self.graph = replace(self.graph, in_parts=True)
+    def __init__(self, store: Any, options: RunOptions, machine: Machine, cap: int | None, ranks: int) -> None:
+        super().__init__(store, options, machine, cap, ranks)
+        self.own = PaperSlices(ranks)
 
     def plan(self, program: Any, code: Any = None) -> Plan:
         """As of Engine."""

@@ -339,6 +339,19 @@ class Exchange(ABC):
     def collect(self) -> None:
         """Bring the values and active bits of all slices to the first device, if `apply` has sent."""
 
+    def values(self, stay: bool = False) -> Any:
+        """value[V] of resident jobs, and active bits for `active_bits`. stay: on the device, where the run is over."""
+        self.collect()
+        return self.devices[0].hand_over() if stay else self.devices[0].state.read_values()
+
+    def active_bits(self) -> np.ndarray:
+        """The bits of all vertices after `values`."""
+        return self.devices[0].state.read_bits("active")
+
+    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
+        """Take up values and bits of all vertices."""
+        self.each(lambda device, _: device.state.restore(values, active))
+
     # Cores beside devices that copy (gstream.devices.host.beside)
 
     @abstractmethod
@@ -358,6 +371,10 @@ class Exchange(ABC):
         """Combine the next bits of all devices, on all of them, after a notify; where it `notifies`."""
 
     # Counts
+
+    def agreed(self, choice: bool) -> bool:
+        """A choice that all processes make, of which each may know something else."""
+        return choice
 
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
         """What Device.frontier says, of all devices. Their figures are up to date then, and partials have come."""

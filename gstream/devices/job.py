@@ -84,13 +84,17 @@ class DevicePlan:
 
 @dataclass
 class Job:
-    """One program on one store: its compiled code (gstream.hostcode.HostCode), plan and host arrays."""
+    """One program on one store: its compiled code (gstream.hostcode.HostCode), plan and host arrays.
+
+    vertices: whose state arrays have. shift: store IDs of a rank's own slice less their numbers in arrays.
+    """
 
     code: Any
     plan: DevicePlan
     vertices: int
     tables: dict[str, PageTable]
     host: HostVertices
+    shift: int = 0
 
 
 @dataclass

@@ -171,7 +171,7 @@ class Chooser:
         """ "push" or "pull" for this superstep; a forced one was chosen elsewhere, by the same rules."""
         if not self.chooses:
             return self.plan.directions[0] if len(self.plan.directions) == 1 else "push"
-        pull = self.pulls(frontier) if self.forced is None else self.forced == "pull"
+        pull = self.exchange.agreed(self.pulls(frontier)) if self.forced is None else self.forced == "pull"
         self.unexplored = max(0, self.unexplored - frontier.edges)
         self.pulled, self.last_vertices = pull, frontier.vertices
         return "pull" if pull else "push"
@@ -185,7 +185,7 @@ class Chooser:
         if self.streamed and (moving := self._seconds(self.pushed(frontier))) > 0:
             return self._pull_may_move_less(moving)
         if self.pulled:
-            return frontier.vertices >= self.last_vertices or frontier.vertices > self.plan.graph.vertices // BETA
+            return frontier.vertices >= self.last_vertices or frontier.vertices > self.plan.graph.whole // BETA
         return frontier.edges > self.unexplored // ALPHA
 
     def pushed_on(self, unexplored: int, last_vertices: int) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ from gstream.engine.demand import Demand
 from gstream.engine.disk_readers import DiskReaders
 from gstream.engine.lifted_caps import LiftedCaps
 from gstream.engine.make_devices import first_gpu, make_beside, make_devices, make_exchange, memory_for
-from gstream.engine.rank_parts import check_store, part_of
+from gstream.engine.own_slices import OwnSlices, degrees
+from gstream.engine.rank_parts import check_store
 from gstream.engine.rank_sweeps import agreed_room, over_ranks
 from gstream.engine.run import Run
 from gstream.engine.run_state import Watch
@@ -76,8 +78,9 @@ class Engine(LiftedCaps):
         check_store(store, ranks)
         self.graph = graph_of(store, len(self.specs), 1 if ranks is None else ranks.size)
         self.devices: list[Device] = found or make_devices(self.specs, self.options)
-        self.exchange = make_exchange(self.devices, self.ranks, part_of(store))
+        self.exchange = make_exchange(self.devices, self.ranks)
         self._alone = make_exchange(self.devices[:1]) if len(self.devices) > 1 else self.exchange
+        self.own: Any = OwnSlices(store, ranks, self.exchange.devices)  # type: ignore[arg-type]
         self.cores = make_beside(self.devices, self.options) if beside else None
         self._server = ThreadPoolExecutor(1, "cores", *QUIET) if beside else None
         self.graph = replace(self.graph, apart=self.exchange.apart)
@@ -124,7 +127,7 @@ class Engine(LiftedCaps):
 
     def exchange_of(self, plan: Plan) -> Exchange:
         """How the devices of a plan agree."""
-        return self._alone if plan.spared else self.exchange
+        return self._alone if plan.spared else self.own.exchange_of(plan) or self.exchange
 
     def serve(self, call: Callable[[], Any]) -> Future[Any]:
         """Call in the thread that works for cores beside other devices."""
@@ -189,10 +192,9 @@ class Engine(LiftedCaps):
         rooms = zip(exchange.devices, self._device_memories(), strict=False)
         places = [Place(not device.in_place, *([] if room is None else [room])) for device, room in rooms]
         where = places, exchange.partition, self.host_memory
-        plan = make_plan(
-            code, graph, options, *where, Constants(), *beside, self.cores is not None, exchange.notifies,
-            self._readers.streamed, all(device.decodes for device in exchange.devices),
-        )  # fmt: skip
+        decodes = all(device.decodes for device in exchange.devices)
+        more: Any = Constants(), *beside, self.cores is not None, exchange.notifies, self._readers.streamed, decodes
+        plan = self.own.plan(code, graph, options, lambda graph: make_plan(code, graph, options, *where, *more))
         plan = replace(plan, device_plans=tuple(map(self.costs.with_lanes, plan.device_plans)))
         plan = what_is_there(plan, plan.tables, self.sources, exchange.devices)
         cores = None if plan.cores is None else self.costs.core_constants
@@ -240,14 +242,15 @@ class Engine(LiftedCaps):
     ) -> RunOutcome:  # fmt: skip
         """Run a compiled program as planned."""
         if self.options.host_memory is not None:  # what the plan has no room for goes
-            needed = code.reads() | ({"degree"} if code.idempotent else set())
-            self.arrays.keep({self._degrees(code, name)[0] for name in needed - {"weight"}} | {f"heads/{plan.heads}"})
+            needed = code.reads() - {"weight"} | ({"degree"} if code.idempotent else set())
+            self.arrays.keep({degrees(self.store, code, plan, name)[0] for name in needed} | {f"heads/{plan.heads}"})
         self._known[plan.weights] |= plan.tables
         if not all(self.sources.serve(table, plan.weights) for table in plan.tables.values()):
             MEMORY.release()  # pages are worth more
         self.sources.prepare(plan.sources, plan.tables, int(plan.cores is not None))
         host = self._host_vertices(code, plan)
-        jobs = [Job(code, known, self.graph.vertices, plan.tables, host) for known in plan.device_plans]
+        fixed = plan.graph.vertices, plan.tables, host, plan.graph.shift
+        jobs = [Job(code, known, *fixed) for known in plan.device_plans]
         read_before = self.sources.bytes_read
         values = {id(array): array for array in (host.value, host.next_value) if array is not None}
         try:
@@ -353,10 +356,10 @@ class Engine(LiftedCaps):
     def _host_vertices(self, code: Any, plan: Plan) -> HostVertices:
         """Attributes in host memory, read from the store where they are not there yet."""
         vertices, none = self.graph.vertices, np.zeros(0, dtype=np.uint32)
-        needs = code.reads()
+        needs, of = code.reads(), partial(degrees, self.store, code, plan)
         host = HostVertices(
-            degree=self.arrays.get(*self._degrees(code, "degree")) if code.idempotent or "degree" in needs else none,
-            in_degree=self.arrays.get(*self._degrees(code, "in_degree")) if "in_degree" in needs else none,
+            degree=self.arrays.get(*of("degree")) if code.idempotent or "degree" in needs else none,
+            in_degree=self.arrays.get(*of("in_degree")) if "in_degree" in needs else none,
         )
         if not plan.device.resident:
             size = vertices * code.value_dtype.itemsize
@@ -366,11 +369,6 @@ class Engine(LiftedCaps):
             topology = self.store.topology(plan.heads)
             host.heads[plan.heads] = (self.arrays.get(f"heads/{plan.heads}", topology.heads), 0)
         return host
-
-    def _degrees(self, code: Any, name: str) -> tuple[str, Callable[[], np.ndarray]]:
-        """What `array` takes for "degree" or "in_degree" of a program: for one that goes backward, of turned edges."""
-        out = (name == "degree") != (type(code.program).backward and self.store.meta.directed)
-        return ("degree", self.store.out_degree) if out else ("in_degree", self.store.in_degree)
 
     def _held_bytes(self) -> int:
         """Tracked bytes of host memory: pages, arrays of all vertices, host devices' attributes."""

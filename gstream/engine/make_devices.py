@@ -65,9 +65,9 @@ def memory_for(options: RunOptions) -> KeptMemory:
     return MEMORY if options.host_memory is None else FRESH
 
 
-def make_exchange(devices: list[Device], ranks: Any = None, part: Any = None) -> Exchange:
+def make_exchange(devices: list[Device], ranks: Any = None) -> Exchange:
     """How they agree: devices that hold values are all of one kind, which says so. ranks: of a run of several
-    processes, each of which has one device. part: what the rank's part tells (gstream.devices.host.mirrors).
+    processes, each of which has one device.
 
     Raises UsageError where a rank has other devices.
     """
@@ -78,7 +78,7 @@ def make_exchange(devices: list[Device], ranks: Any = None, part: Any = None) ->
         if len(devices) > 1 or not hosts:
             raise UsageError("--devices: a rank has the cores of its machine, as one device. Pass --devices host, and "
                              "start more ranks.")  # fmt: skip
-        return RankExchange(hosts, ranks, part)
+        return RankExchange(hosts, ranks)
     return devices[0].exchange(devices)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from gstream.devices.job import DevicePlan
 from gstream.engine.engine import Engine
+from gstream.engine.own_slices import OwnSlices
 from gstream.options.auto_devices import is_auto
 from gstream.options.memory import SPARE
 from gstream.options.run_options import READ_THREADS, RunOptions, parse_devices, split_cores
@@ -153,7 +154,7 @@ class PlannedEngine(Engine):
             machine.constants(True) if gpus else cores, cores, machine.gpu_factors if gpus else machine.core_factors
         )
         self.memory, self.keeper, self.any_way, self.most_device_bytes = FRESH, None, False, None
-        self.ranks = None
+        self.ranks, self.own = None, OwnSlices(store, None, [])
         self.swept, self._known = {}, {False: {}, True: {}}
         self._peak = self.beside_bytes = self.beside_device_bytes = self.later_bytes = 0
         self._cap, self.lacks = host_memory, 0

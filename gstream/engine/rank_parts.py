@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-import numpy as np
-
-from gstream.devices.host.mirrors import PartOfRank
 from gstream.devices.ranks import Ranks
 from pagestore import Store, open_store
 from pagestore.errors import StoreError, UsageError
@@ -22,20 +19,6 @@ def open_for(path: str | os.PathLike, folders: Sequence[str | os.PathLike], rank
         part.path = os.fspath(path)  # what is said of the graph; what is said of a page or an array names its file
         return part
     return open_store(path, folders)
-
-
-def part_of(store: Store) -> PartOfRank | None:
-    """What the exchange of values goes by, of a part; None of a whole store."""
-    if not store.meta.parts:
-        return None
-
-    def named(topology: str) -> np.ndarray:
-        return store.array(f"topology/{topology}/reads").read()
-
-    def degrees(topology: str, first: int, last: int) -> np.ndarray:
-        return (store.out_degree if topology == "out" else store.in_degree)(first, last)
-
-    return PartOfRank(named, degrees)
 
 
 def check_store(store: Store, ranks: Ranks | None) -> None:

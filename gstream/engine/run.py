@@ -43,11 +43,11 @@ class Run(Supersteps):
             if self.watch is not None and self.supersteps != self.watched:
                 self.watch(self.supersteps, self.values())
             begun = self.supersteps > 0 or self.whole is None  # SUM sweeps every edge: at its start all are active
-            still = begun and frontier.vertices == 0 and not asked.exactly or self.plan.graph.vertices == 0
+            still = begun and frontier.vertices == 0 and not asked.exactly or self.plan.graph.whole == 0
             converged = still or self.supersteps > 0 and self.code.halt()
             ended = converged or self.supersteps == self.limit
             if asked.patience is not None and not ended:
-                ended = asked.gives_up(self.supersteps, frontier.vertices / max(1, self.plan.graph.vertices))
+                ended = asked.gives_up(self.supersteps, frontier.vertices / max(1, self.plan.graph.whole))
             if self.keeper is not None:
                 self.keeper.between(self, self.supersteps, ended)
             if ended:
@@ -85,7 +85,7 @@ class Run(Supersteps):
     def state(self, supersteps: int) -> State:
         """What a checkpoint keeps, after so many supersteps; good until the next one."""
         values = self.values()  # and the bits of all
-        active = self.devices[0].state.read_bits("active")
+        active = self.exchange.active_bits()
         if self.plan.device.held_bits:
             active |= self.devices[0].state.read_bits("held")
         step, limit = self.order or (None, None)
@@ -101,7 +101,7 @@ class Run(Supersteps):
         if not self.plan.device.resident:
             assert self.host.value is not None
             self.host.value[:] = saved.value
-        self.exchange.each(lambda device, _: device.state.restore(saved.value, saved.active))
+        self.exchange.restore(saved.value, saved.active)
         if self.code.totals:
             self.partials[:] = saved.partials
         self.chooser.stale = True  # open bits are all set

@@ -103,7 +103,7 @@ class RunState:
         self.order: Order | None = None
         self.cut: float | None = None
         self.vain_seconds = 0.0
-        self.partials = np.zeros((-(-plan.graph.vertices // BLOCK), len(code.totals)), dtype=np.float64)
+        self.partials = np.zeros((-(-plan.graph.whole // BLOCK), len(code.totals)), dtype=np.float64)
         self.late: list[tuple[slice, np.ndarray]] = []  # partials on their way: rows, and what comes there
         self.totals: dict[str, float] = {}
 

@@ -173,8 +173,7 @@ class Supersteps(RunState):
     def values(self, stay: bool = False) -> Any:
         """value[V] in store order. stay: on the device that has them, where the run is over."""
         if self.resident:
-            self.exchange.collect()
-            return self.devices[0].hand_over() if stay else self.devices[0].state.read_values()
+            return self.exchange.values(stay)
         assert self.host.value is not None
         return self.host.value
 

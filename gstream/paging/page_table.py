@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ class PageTable:
     page's groups. stretch: pages in one unit of ownership. weight_page_bytes is 0 for unweighted topologies. vertices:
     of the graph. places: where coded pages lie in the store; None: pages are stored as they are. reach: the most
     vertices that lie between the first and last vertex of any page. share: pages that one process takes at most, where
-    ranks share a run; None: all.
+    ranks share a run; None: all. opened: what makes a reader of them, where they are not read as they are stored.
     """
 
     name: str
@@ -49,6 +50,7 @@ class PageTable:
     vertices: int = 0
     places: Places | None = None
     share: int | None = None
+    opened: Callable[..., Any] | None = None
 
     @property
     def taken(self) -> int:

@@ -80,7 +80,7 @@ class Sources:
             if have is not None and have[0].plan.serves(plan) and (plan.resident or len(have) == count):
                 continue
             self._drop(name)
-            reader = self._store.topology(name).reader(direct=not plan.resident)
+            reader = (tables[name].opened or self._store.topology(name).reader)(direct=not plan.resident)
             with ExitStack() as undo:
                 made = []
                 for _ in range(1 if plan.resident else count):

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gstream.devices.attributes import message_dtype, needed_degrees, piece_bytes, whole_degrees
-from gstream.devices.host.mirrors import BITMAPS, MOST_KNOWN
 from gstream.hostcode.generate import BLOCK
 from gstream.paging.gpu_parts import PART_BYTES
+from gstream.paging.own_ids import OwnIds
 from gstream.paging.page_table import PageTable, page_table
 from pagestore.errors import UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
@@ -35,7 +35,8 @@ class Graph:
 
     apart: devices whose memory another one can't read, so that what they merge is copied piece by piece. turned: an
     edge's ends have changed places, so that tables["out"] are the store's in-pages. by_degree: the first vertices have
-    the most edges. in_parts: ranks share the run, and have a part of the store each.
+    the most edges. of: ranks share the run, of a graph of so many vertices, and this one has the state of its own slice
+    and mirrors alone; 0: of all. own: which they are (None on paper).
     """
 
     vertices: int
@@ -48,7 +49,18 @@ class Graph:
     max_weight: float = 0.0
     turned: bool = False
     by_degree: bool = False
-    in_parts: bool = False
+    of: int = 0
+    own: OwnIds | None = None
+
+    @property
+    def shift(self) -> int:
+        """Store IDs of the own slice less the numbers that arrays go by."""
+        return 0 if self.own is None else self.own.shift
+
+    @property
+    def whole(self) -> int:
+        """Vertices of the whole graph."""
+        return self.of or self.vertices
 
     def reached(self, name: str) -> int:
         """The vertex behind the last one that the topology out or in has a list of; all, where the store has it not."""
@@ -75,7 +87,6 @@ def graph_of(store: Any, devices: int, ranks: int = 1) -> Graph:
         head_rows={table.name: store.topology(table.name).head_rows for table in tables.values()},
         id_bytes=store.meta.id_bytes, max_weight=float(store.meta.max_weight or 0.0),
         by_degree=store.meta.order in ("degree", "out"),  # one order by two names
-        in_parts=store.meta.parts > 0,
     )  # fmt: skip
 
 
@@ -162,13 +173,20 @@ def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[s
         ways = topologies(layout) + ["out"] * layout.told
         used = {table.name: table for table in (graph.tables[way] for way in ways)}
         held["work lists"] = sum(work_list_bytes(table) for table in used.values())
-    if graph.in_parts:
-        held["bitmaps of mirrors"] = words * BITMAPS * MOST_KNOWN
+    if graph.of:
+        held["bitmaps of mirrors"] = mirror_bytes(graph.of, graph.vertices)
     if graph.apart:
         held["pieces of peers"] = graph.apart * piece_bytes(graph.vertices)
     if layout.heads and copies:
         held["heads of a device"] = graph.head_rows[graph.tables["in"].name] * HEAD_NEIGHBOURS * graph.id_bytes
     return {name: size for name, size in held.items() if size}
+
+
+def mirror_bytes(vertices: int, count: int) -> int:
+    """Of a rank that has the state of `count` of so many vertices: which they are and their numbers, what other ranks
+    read of its slice and write, what it reads and writes itself (gstream.devices.host.mirrors)."""
+    words, own = 8 * -(-vertices // 64), 8 * -(-count // 64)
+    return words + words // 2 + 2 * words + 2 * own
 
 
 def holds_back(code: Any, layout: Layout, graph: Graph) -> bool:

@@ -98,6 +98,8 @@ class Plan:
 
     def slices(self, chunk: Range, unit: int | None = None, heavy: int = 0) -> list[Range]:
         """One slice a device of all processes, in order (gstream.paging.ownership.slices)."""
+        if self.graph.own is not None:
+            return self.graph.own.regions
         return slices(chunk, unit or self.unit, self.partition.devices, heavy)
 
     def table(self, direction: str) -> PageTable:

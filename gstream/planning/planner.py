@@ -167,8 +167,10 @@ class Memory:
         elif self.copies:
             held["values"] = values
         if self.options.checkpoint is not None:
-            bitmaps = 2 * 8 * -(-graph.vertices // 64)
+            bitmaps = 2 * 8 * -(-graph.whole // 64)
             held["checkpoint"] = bitmaps + (0 if layout.resident and self.copies else values)
+        if graph.of:
+            held["values of all ranks"] = graph.of * code.value_dtype.itemsize
         return {name: size for name, size in held.items() if size}
 
     def fit(self) -> list[DeviceFit]:

@@ -17,8 +17,12 @@ from rank_cases import CASES, REFUSED, Case, Highest, Hops, Sets, Shares
 
 import gstream
 from gstream.devices.ranks import Ranks
+from gstream.engine.engine import Engine
+from gstream.engine.rank_parts import open_for
 from gstream.hostcode.generate import BLOCK
+from gstream.options.run_options import RunOptions
 from gstream.paging.ownership import slices
+from gstream.programs.pagerank import PageRank
 from gstream.results.result import Result
 from pagestore.errors import UsageError
 from pagestore.parts import open_part
@@ -106,17 +110,35 @@ def volume(folder: Path, ranks: Ranks) -> tuple[float, float]:
         before = ranks.bytes_sent
         run(folder, Case("wide", "pagerank", {"iterations": iterations}), ranks, in_parts=True)
         counted.append(sum(ranks.everybody(ranks.bytes_sent - before)))
+    read, listed, outside = of_part(folder, ranks)
+    mine = 4 * int(read[outside].sum()) + 8 * int(listed[outside].sum())
+    return (counted[1] - counted[0]) / 4, float(sum(ranks.everybody(mine)))
+
+
+def of_part(folder: Path, ranks: Ranks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """bool[V] each, of wide.gs: vertices that the in-pages of the rank's part name, and list; those outside of its own
+    slice. All vertices have in-edges."""
     with open_part(folder / f"wide.{ranks.size}.parts", ranks.rank, ranks.size) as part:
         rows, count = part.topology("in").directory, part.meta.vertices
         own = [page for page, _ in part.topology("in").spread.ranges(len(rows), 1)]
         read = np.unpackbits(part.array("topology/in/reads").read().view(np.uint8), bitorder="little", count=count)
-    listed = np.zeros(count, np.int64)
+    listed = np.zeros(count, np.bool_)
     for page in own:
-        listed[int(rows["first_vertex"][page]) : int(rows["last_vertex"][page]) + 1] = 1
+        listed[int(rows["first_vertex"][page]) : int(rows["last_vertex"][page]) + 1] = True
     first, last = slices((0, count), BLOCK, ranks.size)[ranks.rank]
-    outside = (np.arange(count) < first) | (np.arange(count) >= last)
-    mine = 4 * int(read[outside].sum()) + 8 * int(listed[outside].sum())
-    return (counted[1] - counted[0]) / 4, float(sum(ranks.everybody(mine)))
+    return read.view(np.bool_), listed, (np.arange(count) < first) | (np.arange(count) >= last)
+
+
+def state(folder: Path, ranks: Ranks) -> tuple[int, int, float]:
+    """Bytes of a rank's attributes in a run of PageRank: on the store, where it has those of all vertices, and on its
+    part; and the share of vertices that are its own or mirrors."""
+    held = list[int]()
+    for name in ("wide.gs", f"wide.{ranks.size}.parts"):
+        options = RunOptions(devices=["host"], threads=1, ranks=ranks)
+        with open_for(folder / name, (), ranks) as store, Engine(store, options) as engine:
+            engine.run(PageRank(), 3, lambda *_, device=engine.devices[0]: held.append(device.memory_bytes))
+    read, listed, outside = of_part(folder, ranks)
+    return held[3], held[-1], float((read | listed | ~outside).mean())
 
 
 def room(folder: Path, ranks: Ranks) -> tuple[int, int]:
@@ -132,6 +154,7 @@ def main() -> None:
     found["drawn"] = drawn(folder, ranks) if "betweenness" in sys.argv else ""
     found["drawn graphs"] = of_drawn_graphs(folder, ranks, 6) if "betweenness" in sys.argv else ""
     found["volume"], found["room"] = volume(folder, ranks), room(folder, ranks)
+    found["state"] = state(folder, ranks)
     for name in sys.argv[2:]:
         if name in REFUSED:
             found[name] = refusal(folder, REFUSED[name][0], ranks)

@@ -1,13 +1,14 @@
 """Mirrors: the vertices of other ranks' slices whose values this rank's part of the graph takes, or writes to.
 
-Every rank has arrays of all vertices, of which its own slice and its mirrors are good. A vertex is merged by the rank
-whose slice it is in. Two ranks know from bitmaps what goes between them: each makes its own from its part's `reads` and
-page directory, and tells others their slice of it once. So no list of vertices goes with the values.
+A rank's arrays have its own slice and its mirrors (gstream.paging.own_ids). A vertex is merged by the rank whose slice
+it is in. Two ranks know from bitmaps what goes between them: each makes its own from its part's `reads` and page
+directory, and tells others their slice of it once. So no list of vertices goes with the values; where only some of them
+changed, a bit for each says which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,11 @@ import numpy as np
 
 from gstream.devices.job import Range
 from gstream.devices.ranks import Ranks
-from gstream.hostcode.bitmaps import list_bits
+from gstream.hostcode.bitmaps import clear_bits, list_bits, set_bits
+from gstream.paging.own_ids import PIECE, WORD, OwnIds
 from gstream.paging.page_table import PageTable
 
-PIECE = 1 << 20  # vertices of a slice whose values go at once
-WORD = 64
-BITMAPS = 4  # of all vertices, that one Mirrors has
-MOST_KNOWN = 2  # Mirrors that an exchange keeps for runs to come
+TOLD = 2  # bitmaps of the own slice, one a rank: what others read of it, and write
 
 
 @dataclass(frozen=True)
@@ -49,52 +48,66 @@ class PartOfRank:
 
 
 class Mirrors:
-    """Of a way to cut the vertices. reads, writes: uint64[ceil(V / 64)], whose values this rank takes, and changes."""
+    """What this rank takes and gives. reads, writes: uint64[ceil(V / 64)] by store IDs, whose values it takes, and
+    changes; arrays that the calls are given go by numbers."""
 
-    def __init__(self, ranks: Ranks, slices: Sequence[Range], reads: np.ndarray, writes: np.ndarray) -> None:
-        self._ranks, self._slices = ranks, list(slices)
-        self._reads, self._writes = reads, writes
+    def __init__(self, ranks: Ranks, ids: OwnIds, reads: np.ndarray, writes: np.ndarray) -> None:
+        self._ranks, self._ids, self._slices = ranks, ids, ids.slices
+        self._reads, self._writes = ids.bits(reads), ids.bits(writes)
         self._read_by, self._written_by = self._tell(reads), self._tell(writes)
 
-    def reduce(self, array: np.ndarray, start: int, combine: Callable[..., Any]) -> None:
-        """Own slice of the array, which begins with vertex `start`, becomes what all ranks wrote there comes to."""
-        for to, source in self._partners():
-            for there, here in self._pieces(self._slices, to, self._ranks.rank):
-                given, mine = _places(self._writes, 0, there), self._own(self._written_by[source], here)
-                room = self._swap(array[given - start], to, len(mine), source)
-                array[mine - start] = combine(array[mine - start], room)
+    @property
+    def nbytes(self) -> int:
+        told = [*self._read_by.values(), *self._written_by.values()]
+        return self._reads.nbytes + self._writes.nbytes + sum(bits.nbytes for bits in told)
 
-    def reduce_changed(self, array: np.ndarray, start: int, bits: np.ndarray, combine: Callable[..., Any]) -> None:
-        """The same where `bits`, of all vertices, say what this rank has written. Own bits become those of all."""
-        rank, theirs = self._ranks.rank, []
+    def reduce(self, array: np.ndarray, combine: Callable[..., Any], changed: np.ndarray | None = None) -> None:
+        """Own slice of the array becomes what all ranks wrote there comes to. changed: bits that say what this rank has
+        written; its own become those of all."""
         for to, source in self._partners():
-            for there, here in self._pieces(self._slices, to, rank):
-                told = self._swap(bits[_words(there)], to, len(bits[_words(here)]), source)
-                given, mine = _places(bits, 0, there), _places(told, here[0] // WORD * WORD, here)
-                room = self._swap(array[given - start], to, len(mine), source)
-                array[mine - start] = combine(array[mine - start], room)
-                theirs.append((here, told))
-        for here, told in theirs:
-            bits[_words(here)] |= told
+            for there, here in self._pieces(to, self._ranks.rank):
+                given, mine = self._mirrored(self._writes, there), self._own(self._written_by[source], here)
+                if changed is not None:
+                    given, mine = self._told(changed, given, to, mine, source)
+                    set_bits(changed, mine)
+                room = self._swap(array[given], to, len(mine), source)
+                array[mine] = combine(array[mine], room)
 
-    def gather(self, array: np.ndarray, start: int, slices: Sequence[Range], changed: np.ndarray | None = None) -> None:
-        """Mirrors take the values of the slices' owners. changed: only these vertices' values, known to all ranks."""
-        rank = self._ranks.rank
+    def gather(self, array: np.ndarray, bits: np.ndarray | None = None, all_values: bool = True) -> None:
+        """Mirrors take the values of their owners, and their bits. all_values: else those alone whose bit is set."""
         for to, source in self._partners():
-            for here, there in self._pieces(slices, rank, source):
-                given, mine = self._own(self._read_by[to], here, changed), _places(self._reads, 0, there, changed)
-                array[mine - start] = self._swap(array[given - start], to, len(mine), source)
+            for here, there in self._pieces(self._ranks.rank, source):
+                given, mine = self._own(self._read_by[to], here), self._mirrored(self._reads, there)
+                if bits is not None:
+                    clear_bits(bits, mine)
+                    some, theirs = self._told(bits, given, to, mine, source)
+                    set_bits(bits, theirs)
+                    given, mine = (given, mine) if all_values else (some, theirs)
+                array[mine] = self._swap(array[given], to, len(mine), source)
+
+    def _told(
+        self, bits: np.ndarray, given: np.ndarray, to: int, mine: np.ndarray, source: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Those of `given` whose bit is set, which another rank is told, and those of `mine` that one tells of."""
+        flags = (bits[given >> np.uint64(6)] >> (given & np.uint64(63))) & np.uint64(1) != 0
+        told = self._swap(np.packbits(flags), to, -(-len(mine) // 8), source)
+        return given[flags], mine[np.unpackbits(told, count=len(mine)).view(bool)]
 
     def _tell(self, bits: np.ndarray) -> dict[int, np.ndarray]:
         """What each other rank has of such bits in this rank's slice."""
-        found, own = {}, _words(self._slices[self._ranks.rank])
+        found, own = {}, _words(self._ids.own)
         for to, source in self._partners():
             found[source] = self._swap(bits[_words(self._slices[to])], to, len(bits[own]), source)
         return found
 
-    def _own(self, words: np.ndarray, part: Range, changed: np.ndarray | None = None) -> np.ndarray:
-        """Vertices of a range in this rank's slice that another rank told of."""
-        return _places(words, self._slices[self._ranks.rank][0] // WORD * WORD, part, changed)
+    def _own(self, told: np.ndarray, part: Range) -> np.ndarray:
+        """uint64[n]: numbers of the vertices of a range in the own slice that another rank told of."""
+        first, _ = self._ids.own
+        return list_bits(told, part[0] - first, part[1] - first) + np.uint64(self._ids.first)
+
+    def _mirrored(self, bits: np.ndarray, part: Range) -> np.ndarray:
+        """uint64[n]: numbers of the mirrors in a range of another rank's slice whose bit is set."""
+        return list_bits(bits, *self._ids.range_of(part))
 
     def _partners(self) -> Iterator[tuple[int, int]]:
         """(whom to give, whom to take from), one after the other."""
@@ -102,9 +115,9 @@ class Mirrors:
         for step in range(1, size):
             yield (rank + step) % size, (rank - step) % size
 
-    @staticmethod
-    def _pieces(slices: Sequence[Range], one: int, other: int) -> Iterator[tuple[Range, Range]]:
+    def _pieces(self, one: int, other: int) -> Iterator[tuple[Range, Range]]:
         """Pieces of two ranks' slices, side by side: as many as the longest slice has, some of them empty."""
+        slices = self._slices
         longest = max((last - first for first, last in slices), default=0)
         for at in range(0, longest, PIECE):
             pair = [
@@ -120,14 +133,3 @@ class Mirrors:
 
 def _words(part: Range) -> slice:
     return slice(part[0] // WORD, -(-part[1] // WORD)) if part[0] < part[1] else slice(0, 0)
-
-
-def _places(bits: np.ndarray, base: int, part: Range, changed: np.ndarray | None = None) -> np.ndarray:
-    """int64[n]: vertices of a range whose bit is set. base: the vertex of the first bit."""
-    first, last = part
-    if first >= last:
-        return np.empty(0, np.int64)
-    if changed is not None:
-        low, own = first // WORD * WORD, _words(part)
-        bits, base = bits[own.start - base // WORD : own.stop - base // WORD] & changed[own], low
-    return list_bits(bits, first - base, last - base).astype(np.int64) + base

@@ -1,26 +1,22 @@
 """How ranks agree, each with one device of host memory: every rank has arrays of all values, and merges its slice.
 
-Of a graph in parts values of mirrors alone go between ranks (gstream.devices.host.mirrors): a rank's part says which
-they are. Else all ranks take all values. Bits of frontiers, of programs that go by them, go to all. So do the sums of
-hubs, which are added up in the order of pages, as one process does it.
+All ranks take all values and bits. So do the sums of hubs go to all, which are added up in the order of pages, as one
+process does it. Of a graph in parts most programs do with less (gstream.devices.host.own_slices).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from gstream.devices.base import Call
 from gstream.devices.host.device import HostExchange
 from gstream.devices.host.memory_device import MemoryDevice
-from gstream.devices.host.mirrors import MOST_KNOWN, Mirrors, PartOfRank
 from gstream.devices.host.vertex_state import COMBINE, VertexState, bit_words
 from gstream.devices.job import Range
 from gstream.devices.ranks import Ranks
-from gstream.hostcode.bitmaps import set_bits
 from gstream.hostcode.generate import BLOCK
 from gstream.paging.ownership import Partition
 from gstream.paging.page_table import PageTable
@@ -29,12 +25,8 @@ from gstream.paging.page_table import PageTable
 class RankExchange(HostExchange):
     """The one device of this rank, number `first` of as many as there are ranks."""
 
-    def __init__(self, devices: Sequence[MemoryDevice], ranks: Ranks, part: PartOfRank | None = None) -> None:
+    def __init__(self, devices: Sequence[MemoryDevice], ranks: Ranks) -> None:
         super().__init__(devices)
-        self._part, self._tables = part, dict[str, PageTable]()
-        self._mirrors: Mirrors | None = None
-        self._known: dict[Any, Mirrors] = {}
-        self._begun = self._own_bits = False  # values were merged; active bits are of this rank's slice alone
         self.notifies = False
         self.ranks, self.first = ranks, ranks.rank
         self.partition = Partition.equal(ranks.size)
@@ -52,62 +44,13 @@ class RankExchange(HostExchange):
 
     queue = each
 
-    def follow(self, tables: dict[str, PageTable]) -> None:
-        self._tables = tables
-
-    def attach(self, slices: Sequence[Range] | None, sends: bool) -> None:
-        super().attach(slices, sends)
-        self._mirrors, self._begun, self._own_bits = None, False, False
-        state = self._state
-        bits_only = state.plan.held_bits or (state.plan.heads and not state.code.in_place)
-        if self._part is None or slices is None or bits_only:  # values of all vertices are looked at
-            return
-        heads = tuple(sorted(state.job.host.heads))
-        ways = tuple(sorted((way, table.name) for way, table in self._tables.items()))
-        key = ways, heads, state.code.in_place, tuple(slices)
-        if key not in self._known:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = self._made(self._part, slices)
-        self._mirrors = self._known[key]
-
-    def _made(self, part: PartOfRank, slices: Sequence[Range]) -> Mirrors:
-        """Mirrors of a run: a pull reads what its pages name, and writes to vertices that they list; a push the other
-        way round. Values that are combined where they lie are read where they are written, too."""
-        state = self._state
-        reads, writes = (np.zeros(len(state.next), np.uint64) for _ in range(2))
-        for way, table in self._tables.items():
-            own = self.partition.share(table.all_pages(), table.stretch, self.first)
-            named, listed = part.named(table.name), part.listed(table, own)
-            reads |= named if way == "pull" else listed
-            writes |= listed if way == "pull" else named
-        for heads, _ in state.job.host.heads.values():
-            first, last = slices[self.first]
-            told = heads[first:last].reshape(-1)
-            set_bits(reads, told[told != ~told.dtype.type(0)].astype(np.uint64))
-        if state.code.in_place:
-            reads |= writes
-        return Mirrors(self.ranks, slices, reads, writes)
-
-    def reopen(self) -> None:
-        super().reopen()
-        if self._mirrors is not None and self._slices is not None and len(self._state.open):
-            self.ranks.gather(self._state.open, _words(self._slices))  # of values that others have not
-
     def reduce(self, slices: Sequence[Range], pulled: PageTable | None, then: Call) -> None:
         began, state = time.perf_counter(), self._state
         combined = state.value if state.code.in_place else state.got
-        combine, mirrors = COMBINE[type(state.code.program).combine.name], self._mirrors
-        self._begun = True
         with np.errstate(over="ignore", invalid="ignore"):  # the end of a run names sums that diverge
-            if mirrors is None:
-                self.ranks.reduce(combined, self._windows(slices), combine)
-            elif state.code.in_place:
-                mirrors.reduce_changed(combined, state.chunk[0], state.next, combine)
-            else:
-                mirrors.reduce(combined, state.chunk[0], combine)
-        if mirrors is None:
-            self.ranks.reduce(state.next, _words(slices), np.bitwise_or)
+            combine = COMBINE[type(state.code.program).combine.name]
+            self.ranks.reduce(combined, self._windows(slices), combine)
+        self.ranks.reduce(state.next, _words(slices), np.bitwise_or)
         if pulled is not None:
             self._share_hubs(state)
             state.add_hubs(pulled, slices[self.first], [state])
@@ -123,19 +66,12 @@ class RankExchange(HostExchange):
 
     def gather(self, slices: Sequence[Range], values: bool) -> None:
         began, state = time.perf_counter(), self._state
-        mirrors = self._mirrors if self._begun else None
-        self._own_bits = mirrors is not None and not state.code.idempotent
         for bits in (state.next, state.open, state.remain):
-            if len(bits) and not self._own_bits:
+            if len(bits):
                 self.ranks.gather(bits, _words(slices))
         if self.sent:
             assert state.source is not None, "`apply` sent no messages"
-            if mirrors is None:
-                self.ranks.gather(state.source, slices)
-            else:
-                mirrors.gather(state.source, 0, slices)
-        elif values and mirrors is not None:
-            mirrors.gather(state.value, state.chunk[0], slices, state.next if state.code.in_place else None)
+            self.ranks.gather(state.source, slices)
         elif values:
             self.ranks.gather(state.value, self._windows(slices))
         if not state.code.in_place:
@@ -151,19 +87,13 @@ class RankExchange(HostExchange):
             self.ranks.gather(host.next_value, slices)
 
     def collect(self) -> None:
-        mirrored = self._mirrors is not None and self._begun
-        if (self.sent or mirrored) and self._slices is not None:
+        if self.sent and self._slices is not None:
             self.ranks.gather(self._state.value, self._windows(self._slices))
-        if self._own_bits and self._slices is not None:
-            self.ranks.gather(self._state.active, _words(self._slices))
 
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
-        active, out, held, lists = super().frontier(edges, table)
-        if self._own_bits:
-            active, out = (sum(self.ranks.everybody(count)) for count in (active, out))
-        else:
-            self.ranks.check_same("frontiers", active)
-        return active, out, held, lists
+        found = super().frontier(edges, table)
+        self.ranks.check_same("frontiers", found[0])
+        return found
 
     def partials(self, slices: Sequence[Range]) -> Iterator[tuple[slice, np.ndarray]]:
         sums = self._state.partial_sums

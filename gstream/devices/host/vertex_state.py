@@ -127,11 +127,31 @@ class VertexState(Vertices):
         return self.launch(kernel, *arguments, limit=1 + claims // CLAIMS_A_THREAD)
 
     def start(self, part: Range) -> None:
+        if self.job.shift:
+            self._start_shifted(part)
+        else:
+            self._start(part, 0, self.next, self.open, self.partial_sums)
+
+    def _start(self, part: Range, shift: int, bits: np.ndarray, opened: np.ndarray, partials: np.ndarray) -> None:
+        """First values of `part`, by store IDs; bits and totals to arrays that go by them, too."""
         self._run(
-            self.code.start, self.value, self.chunk[0], self.degree, self.in_degree, self.own, self.code.members,
-            self.next, self.open, self.partial_sums, *part, self.code.ints, self.code.floats, self.counter,
+            self.code.start, self.value, self.chunk[0] + shift, self.degree, self.in_degree, self.own,
+            self.code.members, bits, opened, partials, *part, self.code.ints, self.code.floats, self.counter,
             claims=blocks_of(part),
         )  # fmt: skip
+
+    def _start_shifted(self, part: Range) -> None:
+        """The same where numbers in arrays are no store IDs, which `start` may read. Of what is made for all vertices,
+        the system gives memory for the own slice alone."""
+        first, last = (number + self.job.shift for number in part)
+        bits, opened = (np.zeros((last + 63) // 64, np.uint64) for _ in range(2))
+        partials = np.zeros((-(-last // BLOCK), len(self.code.totals)))
+        self._start((first, last), self.job.shift, bits, opened, partials)
+        self.next[bit_words(part)] = bits[bit_words((first, last))]
+        if len(self.open):
+            self.open[bit_words(part)] = opened[bit_words((first, last))]
+        low, rows = part[0] // BLOCK, partials[first // BLOCK :]
+        self.partial_sums[low : low + len(rows)] = rows
 
     def refresh(self, part: Range) -> None:
         first, last = part

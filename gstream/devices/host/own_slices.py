@@ -1,0 +1,128 @@
+"""How ranks agree that have the state of their own slice and mirrors alone (gstream.paging.own_ids).
+
+Slices are given by numbers. After a superstep mirrors have the values, and the bits, of their owners. Sums of hubs go
+to all ranks, which add them up in the order of pages, as one process does it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from gstream.devices.base import Call
+from gstream.devices.host.memory_device import MemoryDevice
+from gstream.devices.host.mirrors import Mirrors
+from gstream.devices.host.rank_exchange import RankExchange
+from gstream.devices.host.vertex_state import COMBINE, bit_words, degrees_of_bits
+from gstream.devices.job import Range
+from gstream.devices.ranks import Ranks
+from gstream.hostcode.bitmaps import count_bits
+from gstream.hostcode.generate import BLOCK
+from gstream.paging.own_ids import OwnIds
+from gstream.paging.page_table import PageTable
+
+Ways = tuple[tuple[str, str], ...]  # direction, and the name of the page table that it reads
+ReadsWrites = Callable[[Ways], tuple[np.ndarray, np.ndarray]]  # by store IDs
+DEGREES_A_WORD = 22  # bits: frontiers of more vertices are weighed by a sample
+
+
+class OwnSliceExchange(RankExchange):
+    """The one device of this rank. ids: of its state. read_and_written: bits of what a run so reads and writes."""
+
+    def __init__(
+        self, devices: Sequence[MemoryDevice], ranks: Ranks, ids: OwnIds, read_and_written: ReadsWrites
+    ) -> None:
+        super().__init__(devices, ranks)
+        self.ids, self._read_and_written = ids, read_and_written
+        self._ways: Ways = ()
+        self._known: dict[tuple[Ways, bool], Mirrors] = {}
+        self._begun = False  # values were merged
+
+    def follow(self, tables: dict[str, PageTable]) -> None:
+        self._ways = tuple(sorted((way, table.name) for way, table in tables.items()))
+
+    def attach(self, slices: Sequence[Range] | None, sends: bool) -> None:
+        super().attach(slices, sends)
+        self._begun, key = False, (self._ways, self._state.code.idempotent)
+        if key not in self._known:  # one, as those of a run are as large as bitmaps of all vertices
+            self._known = {key: self._made()}
+        self._mirrors = self._known[key]
+
+    def _made(self) -> Mirrors:
+        """Values that are combined where they lie, or tell what is done, are read where they are written, too."""
+        reads, writes = self._read_and_written(self._ways)
+        return Mirrors(self.ranks, self.ids, reads | writes if self._state.code.idempotent else reads, writes)
+
+    def reduce(self, slices: Sequence[Range], pulled: PageTable | None, then: Call) -> None:
+        began, state, code = time.perf_counter(), self._state, self._state.code
+        combine = COMBINE[type(code.program).combine.name]
+        self._begun = True
+        with np.errstate(over="ignore", invalid="ignore"):  # the end of a run names sums that diverge
+            if code.in_place:
+                self._mirrors.reduce(state.value, combine, state.next)
+            else:
+                self._mirrors.reduce(state.got, combine)
+        if pulled is not None:
+            self._share_hubs(state)
+            state.add_hubs(pulled, self.ids.own_numbers, [state])
+        self._took(began)
+        then(self.devices[0], self.first)
+        self.sent = self._sending
+
+    def gather(self, slices: Sequence[Range], values: bool) -> None:
+        began, state, code = time.perf_counter(), self._state, self._state.code
+        if self.sent:
+            assert state.source is not None, "`apply` sent no messages"
+            self._mirrors.gather(state.source)
+        else:
+            self._mirrors.gather(state.value, state.next if code.idempotent else None, not self._begun)
+        if not code.in_place:
+            first, last = self.ids.own_numbers
+            state.got[:first] = state.got[last:] = code.identity
+        state.reopen()
+        self._took(began)
+
+    def reopen(self) -> None:
+        self._state.reopen()
+
+    def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
+        self.devices[0].finish_counts()
+        state, (first, last) = self._state, self.ids.own_numbers
+        bits = state.active[bit_words((first, last))] if first < last else state.active[:0]
+        active, out = int(count_bits(bits)), 0
+        if edges and active:
+            stride = 1 + (self.ids.slices[-1][1] >> DEGREES_A_WORD)
+            out = int(degrees_of_bits(bits, state.job.host.degree[first:], stride))
+        told = np.sum(self.ranks.everybody((active, out)), axis=0)
+        return int(told[0]), int(told[1]), 0, None if table is None else state.lists_of("active", table)
+
+    def agreed(self, choice: bool) -> bool:
+        return bool(self.ranks.of_first(choice))
+
+    def values(self, stay: bool = False) -> np.ndarray:
+        found = np.empty(self.ids.slices[-1][1], self._state.value.dtype)
+        found[slice(*self.ids.own)] = self._state.value[slice(*self.ids.own_numbers)]
+        self.ranks.gather(found, self.ids.slices)
+        return found
+
+    def active_bits(self) -> np.ndarray:
+        found = np.zeros(-(-self.ids.slices[-1][1] // 64), np.uint64)
+        words = [bit_words(part) if part[0] < part[1] else slice(0, 0) for part in self.ids.slices]
+        if self.ids.own[0] < self.ids.own[1]:
+            found[words[self.first]] = self._state.active[bit_words(self.ids.own_numbers)]
+        self.ranks.gather(found, [(part.start, part.stop) for part in words])
+        return found
+
+    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
+        self._state.restore(self.ids.select(lambda first, last: values[first:last]), self.ids.bits(active))
+
+    def partials(self, slices: Sequence[Range]) -> Iterator[tuple[slice, np.ndarray]]:
+        rows = [(first // BLOCK, -(-last // BLOCK)) if first < last else (0, 0) for first, last in self.ids.slices]
+        sums, (low, high), begin = self._state.partial_sums, rows[self.first], self.ids.first // BLOCK
+        found = np.empty((max(last for _, last in rows), sums.shape[1]))
+        found[low:high] = sums[begin : begin + high - low]
+        self.ranks.gather(found, rows)
+        for first, last in rows:
+            yield slice(first, last), found[first:last]

@@ -1,0 +1,128 @@
+"""Runs of ranks on a graph in parts, each of which has the state of its own slice and mirrors alone.
+
+A rank's part says which vertices are mirrors: those that its pages name or list. They get numbers
+(gstream.paging.own_ids), the run is planned for a graph of so many vertices, and pages are renumbered as they are read.
+Programs that need more than that (`is_local`), and plans by chunks, hold values of all vertices instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gstream.devices.host.memory_device import MemoryDevice
+from gstream.devices.host.mirrors import PartOfRank
+from gstream.devices.host.own_slices import OwnSliceExchange, Ways
+from gstream.devices.ranks import Ranks
+from gstream.hostcode.generate import BLOCK
+from gstream.options.run_options import RunOptions
+from gstream.paging.own_ids import OwnIds
+from gstream.paging.ownership import Partition, slices
+from gstream.paging.page_table import PageTable
+from gstream.planning.memory_fit import Graph
+from gstream.planning.plan import Plan
+from pagestore import Store
+from pagestore.errors import CapError
+
+
+def is_local(code: Any) -> bool:
+    """Whether a program does with the state of a slice and its mirrors: it has no parameter for each vertex, and none
+    but `start` reads a vertex's ID."""
+    emitter = code.emitter
+    reads = emitter.reads(*(name for name in emitter.lowered if name != "start"))
+    return not emitter.own_names and not {("v", "id"), ("u", "id")} & reads
+
+
+def tables_of(code: Any, graph: Graph, options: RunOptions) -> dict[str, PageTable]:
+    """The page tables that a run may read: of sums those of the better direction alone."""
+    ways = {"push": ("out",), "pull": ("in",)}.get(options.direction, ("in", "out"))
+    found = {name: graph.tables[name] for name in ways if name in graph.tables}
+    return found if code.idempotent else dict(list(found.items())[:1])
+
+
+def degrees(store: Any, code: Any, plan: Plan, name: str) -> tuple[str, Callable[[], np.ndarray]]:
+    """What VertexArrays takes for "degree" or "in_degree" of a program: for one that goes backward, of turned edges."""
+    out = (name == "degree") != (type(code.program).backward and store.meta.directed)
+    found = ("degree", store.out_degree) if out else ("in_degree", store.in_degree)
+    return found if plan.graph.own is None else plan.graph.own.of(*found)
+
+
+class OwnSlices:
+    """What is known of such runs on an engine's store. ranks: None where one process does the run."""
+
+    def __init__(self, store: Store, ranks: Ranks | None, devices: Sequence[MemoryDevice]) -> None:
+        self._store, self._devices = store, devices
+        self._ranks = None if ranks is None or not store.meta.parts else ranks
+        self._exchanges: dict[str, OwnSliceExchange] = {}  # by the name of the ids, which are numbered for each
+
+    def plan(self, code: Any, graph: Graph, options: RunOptions, make: Callable[[Graph], Plan]) -> Plan:
+        """make(graph), of the rank's own slice and mirrors where that will do. All ranks make this call alike."""
+        local = self._graph(code, graph, options)
+        if local is None:
+            return make(graph)
+        try:
+            plan = make(local)
+        except CapError:
+            return make(graph)
+        return plan if plan.device.resident else make(graph)
+
+    def exchange_of(self, plan: Plan) -> OwnSliceExchange | None:
+        """How ranks agree in a run that was planned so."""
+        return None if plan.graph.own is None else self._exchanges[plan.graph.own.name]
+
+    def _graph(self, code: Any, graph: Graph, options: RunOptions) -> Graph | None:
+        tables = tables_of(code, graph, options)
+        whole = options.chunk_vertices is not None or not graph.edges or not tables
+        if self._ranks is None or whole or not is_local(code):
+            return None
+        known = {table.name: table for table in tables.values()}
+        ids = self._ids(self._ranks, known)
+        local = {name: ids.table(table, self._store.topology(name).reader) for name, table in known.items()}
+        return replace(
+            graph, vertices=ids.count, of=graph.vertices, own=ids, head_rows={}, max_weight=0.0,
+            tables={name: local[table.name] for name, table in tables.items()},
+        )  # fmt: skip
+
+    def _ids(self, ranks: Ranks, tables: dict[str, PageTable]) -> OwnIds:
+        name = "+".join(sorted(tables))
+        if name not in self._exchanges:
+            vertices, part = self._store.meta.vertices, _Part(self._store, ranks, tables)
+            cut = slices((0, vertices), BLOCK, ranks.size)
+            bits = np.bitwise_or.reduce([bits for one in tables for bits in part.bits(one)])
+            ids = OwnIds.made(name, bits, cut, ranks.rank)
+            ids = replace(ids, count=max(ranks.everybody(ids.count)))  # plans are the same on all ranks
+
+            def read_and_written(ways: Ways) -> tuple[np.ndarray, np.ndarray]:
+                return part.read_and_written([(way, table.partition(" ")[0]) for way, table in ways])
+
+            self._exchanges[name] = OwnSliceExchange(self._devices, ranks, ids, read_and_written)
+        return self._exchanges[name].ids
+
+
+class _Part:
+    """Which vertices a rank's pages name and list."""
+
+    def __init__(self, store: Store, ranks: Ranks, tables: dict[str, PageTable]) -> None:
+        """tables: by store IDs."""
+        self._store, self._ranks, self._tables = store, ranks, tables
+        self._part = PartOfRank(self._named, self._degrees)
+
+    def bits(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """uint64[ceil(V / 64)] each: vertices that pages of a topology name, and list."""
+        table = self._tables[name]
+        own = Partition.equal(self._ranks.size).share(table.all_pages(), table.stretch, self._ranks.rank)
+        return self._named(name), self._part.listed(table, own)
+
+    def read_and_written(self, ways: Sequence[tuple[str, str]]) -> tuple[np.ndarray, np.ndarray]:
+        """A pull reads what its pages name, and writes to vertices that they list; a push the other way round."""
+        found = [self.bits(name)[:: 1 if way == "pull" else -1] for way, name in ways]
+        return np.bitwise_or.reduce([read for read, _ in found]), np.bitwise_or.reduce([to for _, to in found])
+
+    def _named(self, topology: str) -> np.ndarray:
+        return self._store.array(f"topology/{topology}/reads").read()
+
+    def _degrees(self, topology: str, first: int, last: int) -> np.ndarray:
+        return (self._store.out_degree if topology == "out" else self._store.in_degree)(first, last)
