@@ -1,7 +1,8 @@
 """A store becomes a graph in parts (pagestore/manifest.py): pages are dealt by stretches, arrays are copied.
 
 A part is written at a time, so what is held is a stretch of pages and one bitmap of the vertices. Pages are checked as
-they are read, and copied as they are: checksums go by their numbers in the whole.
+they are read, and copied as they are: checksums go by their numbers in the whole. Coded pages are decoded: a first pass
+finds their checksums, which the directories of all parts have.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES, checksum_name, datasets_of
 from pagestore.cores import checked_threads, in_order
-from pagestore.crc import block_crcs, crc32
+from pagestore.crc import block_crcs, crc32, page_crcs
 from pagestore.errors import ResourceError, UsageError
 from pagestore.faults import disk_error
 from pagestore.io import drain
@@ -27,6 +29,7 @@ from pagestore.layout import STRETCH_BYTES
 from pagestore.manifest import MANIFEST, Manifest, Part, is_parts, own_range, part_name
 from pagestore.meta import FORMAT, MOST_PARTS, SEAL_BYTES, Meta, encode_meta
 from pagestore.partialfile import PartialFile
+from pagestore.reader import PageReader
 from pagestore.replacing import lock_file, sync_folder
 from pagestore.sizes import show_bytes
 from pagestore.store import Store, open_store
@@ -72,11 +75,6 @@ def split(
 def _refuse(store: Store) -> None:
     if store.meta.parts:
         raise UsageError(f"{store.path}: is a part already. Split the whole store.")
-    if store.meta.compressed:
-        raise UsageError(
-            f"{store.path}: its pages are compressed, and those of parts can't be. Convert the graph again with "
-            "--compress off."
-        )
 
 
 def check_target(path: str, force: bool) -> None:
@@ -133,10 +131,14 @@ class _Splitter:
         self.step = max(1, STRETCH_BYTES // store.meta.page_bytes)
         stretch = max(1, min(self.step, fewest // (STRETCHES_A_PART * parts)))
         self.metas = [
-            replace(store.meta, heads=heads, stripes=(), stripe_pages=0, part=part, parts=parts, part_stretch=stretch)
+            replace(
+                store.meta, heads=heads, stripes=(), stripe_pages=0, stored_bytes={}, stored_weights={}, part=part,
+                parts=parts, part_stretch=stretch,
+            )
             for part in range(parts)
-        ]
+        ]  # fmt: skip
         self.topologies, self.done = topologies, 0
+        self.directories: dict[str, np.ndarray] = {}  # of pages that are coded in the store, by their arrays' names
         self.total = sum(bytes_of(self._copied(meta)) for meta in self.metas)
 
     def run(self) -> Manifest:
@@ -148,6 +150,8 @@ class _Splitter:
                 "space, or write to another disk."
             )
         meta, source = self.store.meta, os.path.abspath(self.store.path)
+        if meta.compressed:
+            self.directories = {f"topology/{one.name}/directory": self._decoded(one) for one in self.topologies}
         parts = [self._write(number) for number in range(len(self.metas))]
         stretch = self.metas[0].part_stretch
         manifest = Manifest(meta.uuid, source, meta.vertices, meta.graph_edges, stretch, parts)
@@ -180,7 +184,7 @@ class _Splitter:
         path = os.path.join(self.folder, part_name(number))
         file = PartialFile(path, self._datasets(meta), said, min(meta.page_bytes, MOST_ALIGNED))
         try:
-            for name in [name for name in self.store.array_names if meta.heads or not name.endswith("/heads")]:
+            for name in self._arrays(meta):
                 sums[name] = self._copy_array(file, name)
             for topology in self.topologies:
                 named = np.zeros(-(-meta.vertices // WORD), "<u8")
@@ -198,13 +202,32 @@ class _Splitter:
                 for key in ("pages", "edges", "named", "mirrors")]  # fmt: skip
         return Part(part_name(number), description[:SEAL_BYTES].decode(), os.path.getsize(path), *kept)
 
+    def _arrays(self, meta: Meta) -> list[str]:
+        """Those of the store that a part has, too."""
+        left = ["/stored", "/stored_weights", *([] if meta.heads else ["/heads"])]
+        return [name for name in self.store.array_names if not name.endswith(tuple(left))]
+
+    def _decoded(self, topology: Topology) -> np.ndarray:
+        """The directory of a topology whose pages are stored as they are."""
+        rows = topology.directory.copy()
+        with topology.reader() as reader:
+            read = partial(_read, topology, reader)
+            for (first, count), (pages, weights) in in_order(
+                spread_of(self.store.meta).ranges(topology.pages, self.step), read, self.threads
+            ):
+                rows["crc"][first : first + count] = page_crcs(first, pages)
+                if weights is not None:
+                    rows["weights_crc"][first : first + count] = page_crcs(first, weights)
+        return rows
+
     def _copy_array(self, file: PartialFile, name: str) -> int:
         """An array as it is; the CRC of its checksums."""
         array, crcs = self.store.array(name), []
         rows, blocks = array.block_rows()
         times = max(1, READ_BLOCKS // blocks)
         for number, first in enumerate(range(0, array.rows, rows * times)):
-            data = array.read(first, min(first + rows * times, array.rows))
+            last = min(first + rows * times, array.rows)
+            data = self.directories[name][first:last] if name in self.directories else array.read(first, last)
             file.put(name, first, data)
             crcs.append(block_crcs(data.reshape(-1).view(np.uint8), number * times * blocks, BLOCK_BYTES))
             self._wrote(data.nbytes)
@@ -226,11 +249,7 @@ class _Splitter:
         spread, rows, layout = spread_of(meta), topology.directory, topology.layout
         edges, base = 0, f"topology/{topology.name}"
         with topology.reader() as reader:
-
-            def read(run: tuple[int, int]) -> tuple[np.ndarray, np.ndarray | None]:
-                weights = None if topology.weight_dtype is None else reader.read_weights(*run)
-                return reader.read(*run), weights
-
+            read = partial(_read, topology, reader)
             for (first, count), (pages, weights) in in_order(
                 spread.ranges(topology.pages, self.step), read, self.threads
             ):
@@ -252,6 +271,12 @@ class _Splitter:
         self.done += nbytes
         if self.progress is not None:
             self.progress(self.done, self.total)
+
+
+def _read(topology: Topology, reader: PageReader, run: tuple[int, int]) -> tuple[np.ndarray, np.ndarray | None]:
+    """(pages, their weights) of a run, (first, count)."""
+    weights = None if topology.weight_dtype is None else reader.read_weights(*run)
+    return reader.read(*run), weights
 
 
 def count_bits(words: np.ndarray, first: int, last: int) -> int:

@@ -63,8 +63,9 @@ class Device(ABC):
 
     exchange: how several of its kind agree. in_place: reads pages where they lie in host memory, so that batches need
     no cutting. zero_copy: kernels can read pages in pinned host memory, too, over the link. decodes: it takes coded
-    pages. pins: copies run faster from memory that `pin` was called for. reads_late: a device of tests, which finds out
-    who lets go of rows that are still to be read.
+    pages. pins: copies run faster from memory that `pin` was called for. pieces: launches for pages that are in memory
+    already, where the exchange has work between them. reads_late: a device of tests, which finds out who lets go of
+    rows that are still to be read.
     """
 
     exchange: ClassVar[type[Exchange]]
@@ -72,6 +73,7 @@ class Device(ABC):
     zero_copy = False
     pins = False
     decodes = False
+    pieces = 1
     reads_late = False
 
     def __init__(self, name: str) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from gstream.devices.job import Range
 from pagestore.errors import GstreamError, LibraryMissingError
 
+STREAMED = 1  # the tag of arrays that go while other calls are made
 FAILED = 1 << 14  # the tag of a rank's word that it has failed; any tag will do on a communicator of its own
 SETTLE_SECONDS = 1.0  # in which a rank that fails hears of others that fail for the same reason
 END_SECONDS = 5.0  # after which a rank that has told its failure ends all
@@ -155,6 +156,25 @@ class Ranks:
         kind = self._kind(words)
         self._world.Sendrecv([words, kind], to, recvbuf=[into, kind], source=source)
         self.bytes_sent += given.nbytes
+
+    def begin_giving(self, array: np.ndarray, to: int) -> Any:
+        """Begin to give an array to one rank, which may not change until that `is_over`."""
+        words = _words_of(array)[0]
+        self.bytes_sent += array.nbytes
+        return self._world.Isend([words, self._kind(words)], to, STREAMED)
+
+    def begin_taking(self, room: np.ndarray, source: int) -> Any:
+        """Begin to take an array from one rank, of those that it begins to give to this one the next."""
+        words = _words_of(room)[0]
+        return self._world.Irecv([words, self._kind(words)], source, STREAMED)
+
+    def is_over(self, request: Any) -> bool:
+        """Whether an array that was begun is there. MPI goes on with all of them meanwhile."""
+        return bool(request.Test())
+
+    def wait_for_any(self, requests: Sequence[Any]) -> None:
+        """Return when one of them is over."""
+        self._mpi.Request.Waitany(list(requests))
 
     def _kind(self, words: np.ndarray) -> Any:
         return {1: self._mpi.UINT8_T, 2: self._mpi.UINT16_T, 4: self._mpi.UINT32_T, 8: self._mpi.UINT64_T}[

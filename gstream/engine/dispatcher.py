@@ -355,10 +355,12 @@ def feed_others(device: Device, source: PageSource, others: np.ndarray, weights:
     if len(others) == 0:
         return
     table = source.table
-    with closing(source.batches(others, device.in_place, device.wait_for_room, weights, again)) as batches:
-        for batch in batches:
-            device.submit(batch)
-            yield
+    pieces = min(device.pieces, len(others)) if source.plan.resident else 1
+    for pages in np.array_split(others, pieces):
+        with closing(source.batches(pages, device.in_place, device.wait_for_room, weights, again)) as batches:
+            for batch in batches:
+                device.submit(batch)
+                yield
     for batch in source.first_again(device.absent(table, others), weights) if again and not device.in_place else ():
         if not device.submit_ahead(batch):
             break

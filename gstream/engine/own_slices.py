@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.devices.host.memory_device import MemoryDevice
+from gstream.devices.host.device import HostDevice
 from gstream.devices.host.mirrors import PartOfRank
 from gstream.devices.host.own_slices import OwnSliceExchange, Ways
 from gstream.devices.ranks import Ranks
@@ -24,6 +24,7 @@ from gstream.paging.ownership import Partition, slices
 from gstream.paging.page_table import PageTable
 from gstream.planning.memory_fit import Graph
 from gstream.planning.plan import Plan
+from gstream.telemetry.trace import Trace
 from pagestore import Store
 from pagestore.errors import CapError
 
@@ -53,7 +54,7 @@ def degrees(store: Any, code: Any, plan: Plan, name: str) -> tuple[str, Callable
 class OwnSlices:
     """What is known of such runs on an engine's store. ranks: None where one process does the run."""
 
-    def __init__(self, store: Store, ranks: Ranks | None, devices: Sequence[MemoryDevice]) -> None:
+    def __init__(self, store: Store, ranks: Ranks | None, devices: Sequence[HostDevice]) -> None:
         self._store, self._devices = store, devices
         self._ranks = None if ranks is None or not store.meta.parts else ranks
         self._exchanges: dict[str, OwnSliceExchange] = {}  # by the name of the ids, which are numbered for each
@@ -79,14 +80,14 @@ class OwnSlices:
         if self._ranks is None or whole or not is_local(code):
             return None
         known = {table.name: table for table in tables.values()}
-        ids = self._ids(self._ranks, known)
+        ids = self._ids(self._ranks, known, options.trace)
         local = {name: ids.table(table, self._store.topology(name).reader) for name, table in known.items()}
         return replace(
             graph, vertices=ids.count, of=graph.vertices, own=ids, head_rows={}, max_weight=0.0,
             tables={name: local[table.name] for name, table in tables.items()},
         )  # fmt: skip
 
-    def _ids(self, ranks: Ranks, tables: dict[str, PageTable]) -> OwnIds:
+    def _ids(self, ranks: Ranks, tables: dict[str, PageTable], trace: Trace | None) -> OwnIds:
         name = "+".join(sorted(tables))
         if name not in self._exchanges:
             vertices, part = self._store.meta.vertices, _Part(self._store, ranks, tables)
@@ -98,7 +99,7 @@ class OwnSlices:
             def read_and_written(ways: Ways) -> tuple[np.ndarray, np.ndarray]:
                 return part.read_and_written([(way, table.partition(" ")[0]) for way, table in ways])
 
-            self._exchanges[name] = OwnSliceExchange(self._devices, ranks, ids, read_and_written)
+            self._exchanges[name] = OwnSliceExchange(self._devices, ranks, ids, read_and_written, trace)
         return self._exchanges[name].ids
 
 

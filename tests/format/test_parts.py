@@ -157,9 +157,18 @@ def test_parts_may_do_without_heads(made):
     assert verify(made / "bare.parts").ok
 
 
-def test_compressed_pages_are_not_split(tmp_path):
-    with pytest.raises(UsageError, match="--compress off"):
-        split(store_in(tmp_path, compress="on"), tmp_path / "graph.parts", 2)
+def test_parts_of_a_compressed_store_are_those_of_the_same_store_as_it_is(kept, tmp_path):
+    report = split(store_in(tmp_path, compress="on"), tmp_path / "graph.parts", PARTS, threads=1)
+    assert verify(tmp_path / "graph.parts").ok
+    plain = read_manifest(kept / "graph.parts")
+    for one, other in zip(report.manifest.parts, plain.parts, strict=True):
+        assert (one.pages, one.edges, one.mirrors) == (other.pages, other.edges, other.mirrors)
+    with open_whole(tmp_path / "graph.parts") as coded, open_whole(kept / "graph.parts") as stored:
+        assert not coded.meta.compressed
+        for name in stored.meta.topologies:
+            assert np.array_equal(coded.topology(name).directory, stored.topology(name).directory)
+            found = [decode_edges(store.topology(name)) for store in (coded, stored)]
+            assert all(map(np.array_equal, *found))
 
 
 def test_damage_is_named_by_its_part(made):

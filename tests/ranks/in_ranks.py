@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from gstream.options.run_options import RunOptions
 from gstream.paging.ownership import slices
 from gstream.programs.pagerank import PageRank
 from gstream.results.result import Result
+from gstream.telemetry.trace import ChromeTrace
 from pagestore.errors import UsageError
 from pagestore.parts import open_part
 
@@ -131,14 +133,27 @@ def of_part(folder: Path, ranks: Ranks) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 def state(folder: Path, ranks: Ranks) -> tuple[int, int, float]:
     """Bytes of a rank's attributes in a run of PageRank: on the store, where it has those of all vertices, and on its
-    part; and the share of vertices that are its own or mirrors."""
+    part; and the share of vertices that are own or mirrors of the rank that has most."""
     held = list[int]()
     for name in ("wide.gs", f"wide.{ranks.size}.parts"):
         options = RunOptions(devices=["host"], threads=1, ranks=ranks)
         with open_for(folder / name, (), ranks) as store, Engine(store, options) as engine:
             engine.run(PageRank(), 3, lambda *_, device=engine.devices[0]: held.append(device.memory_bytes))
     read, listed, outside = of_part(folder, ranks)
-    return held[3], held[-1], float((read | listed | ~outside).mean())
+    return held[3], held[-1], max(ranks.everybody(float((read | listed | ~outside).mean())))
+
+
+def streamed(folder: Path, ranks: Ranks) -> list[str]:
+    """Which spans of a rank's trace begin in the second superstep of PageRank on parts, in order: "pages" of a kernel,
+    or "sums" that go to other ranks."""
+    trace = ChromeTrace()
+    options = {"devices": "host", "threads": 1, "ranks": ranks, "trace": trace}
+    with gstream.open(folder / f"wide.{ranks.size}.parts", **options) as graph:
+        graph.pagerank(iterations=3)
+    events = [event for event in trace.events() if event["ph"] == "X"]
+    began = [event["ts"] for event in events if event["name"].startswith("pull, ")]
+    named = [(event["ts"], re.match(r"\d+ (pages|sums) ", event["name"])) for event in events]
+    return [kind[1] for start, kind in named if kind is not None and began[1] <= start < began[2]]
 
 
 def room(folder: Path, ranks: Ranks) -> tuple[int, int]:
@@ -154,7 +169,7 @@ def main() -> None:
     found["drawn"] = drawn(folder, ranks) if "betweenness" in sys.argv else ""
     found["drawn graphs"] = of_drawn_graphs(folder, ranks, 6) if "betweenness" in sys.argv else ""
     found["volume"], found["room"] = volume(folder, ranks), room(folder, ranks)
-    found["state"] = state(folder, ranks)
+    found["state"], found["streamed"] = state(folder, ranks), streamed(folder, ranks)
     for name in sys.argv[2:]:
         if name in REFUSED:
             found[name] = refusal(folder, REFUSED[name][0], ranks)

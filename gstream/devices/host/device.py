@@ -46,6 +46,8 @@ class HostDevice(MemoryDevice):
     exchange = HostExchange
     in_place = True
 
+    last_page = -1  # that was submitted
+
     def __init__(self, name: str, threads: int, trace: Trace | None = None, memory: KeptMemory = FRESH) -> None:
         self._workers, self._trace = Workers(threads, name), trace
         super().__init__(name, self._workers.run, copies=False, memory=memory)
@@ -62,7 +64,7 @@ class HostDevice(MemoryDevice):
         self._workers.close()
 
     def submit(self, batch: Batch) -> None:
-        began, pages = time.perf_counter(), len(batch.numbers)
+        began, pages, self.last_page = time.perf_counter(), len(batch.numbers), int(batch.numbers[-1])
         words = batch.pages.view(batch.table.id_dtype)
         weights = None if batch.weights is None else batch.table.weights_of(batch.weights)
         edges = self._process(batch, words, weights) if self._sweep is None else self._visit(batch, words, weights)

@@ -66,7 +66,7 @@ class Mirrors:
         written; its own become those of all."""
         for to, source in self._partners():
             for there, here in self._pieces(to, self._ranks.rank):
-                given, mine = self._mirrored(self._writes, there), self._own(self._written_by[source], here)
+                given, mine = self.written_there(there), self.written_here(source, here)
                 if changed is not None:
                     given, mine = self._told(changed, given, to, mine, source)
                     set_bits(changed, mine)
@@ -84,6 +84,14 @@ class Mirrors:
                     set_bits(bits, theirs)
                     given, mine = (given, mine) if all_values else (some, theirs)
                 array[mine] = self._swap(array[given], to, len(mine), source)
+
+    def written_there(self, part: Range) -> np.ndarray:
+        """uint64[n]: numbers of the vertices in a range of another rank's slice that this rank writes to."""
+        return self._mirrored(self._writes, part)
+
+    def written_here(self, source: int, part: Range) -> np.ndarray:
+        """uint64[n]: numbers of the vertices in a range of the own slice that another rank writes to."""
+        return self._own(self._written_by[source], part)
 
     def _told(
         self, bits: np.ndarray, given: np.ndarray, to: int, mine: np.ndarray, source: int

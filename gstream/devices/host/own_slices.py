@@ -1,7 +1,8 @@
 """How ranks agree that have the state of their own slice and mirrors alone (gstream.paging.own_ids).
 
-Slices are given by numbers. After a superstep mirrors have the values, and the bits, of their owners. Sums of hubs go
-to all ranks, which add them up in the order of pages, as one process does it.
+Slices are given by numbers. What a pull sums goes to other ranks while pages stream (streamed_sums.py), all else when
+they are through. After a superstep mirrors have the values, and the bits, of their owners. Sums of hubs go to all
+ranks, which add them up in the order of pages, as one process does it.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from gstream.devices.base import Call
-from gstream.devices.host.memory_device import MemoryDevice
+from gstream.devices.base import Call, Feeding
+from gstream.devices.host.device import HostDevice
 from gstream.devices.host.mirrors import Mirrors
 from gstream.devices.host.rank_exchange import RankExchange
+from gstream.devices.host.streamed_sums import ENDLESS, PIECES, StreamedSums
 from gstream.devices.host.vertex_state import COMBINE, bit_words, degrees_of_bits
-from gstream.devices.job import Range
+from gstream.devices.job import Range, Step
 from gstream.devices.ranks import Ranks
 from gstream.hostcode.bitmaps import count_bits
 from gstream.hostcode.generate import BLOCK
 from gstream.paging.own_ids import OwnIds
 from gstream.paging.page_table import PageTable
+from gstream.telemetry.trace import Trace
 
 Ways = tuple[tuple[str, str], ...]  # direction, and the name of the page table that it reads
 ReadsWrites = Callable[[Ways], tuple[np.ndarray, np.ndarray]]  # by store IDs
@@ -31,14 +34,18 @@ DEGREES_A_WORD = 22  # bits: frontiers of more vertices are weighed by a sample
 class OwnSliceExchange(RankExchange):
     """The one device of this rank. ids: of its state. read_and_written: bits of what a run so reads and writes."""
 
+    devices: Sequence[HostDevice]
+
     def __init__(
-        self, devices: Sequence[MemoryDevice], ranks: Ranks, ids: OwnIds, read_and_written: ReadsWrites
-    ) -> None:
+        self, devices: Sequence[HostDevice], ranks: Ranks, ids: OwnIds, read_and_written: ReadsWrites,
+        trace: Trace | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(devices, ranks)
-        self.ids, self._read_and_written = ids, read_and_written
+        self.ids, self._read_and_written, self._trace = ids, read_and_written, trace
         self._ways: Ways = ()
-        self._known: dict[tuple[Ways, bool], Mirrors] = {}
-        self._begun = False  # values were merged
+        self._known: dict[tuple[Ways, bool], tuple[Mirrors, StreamedSums]] = {}
+        self._begun = self._streams = False  # values were merged; the superstep's sums go while pages stream
+        self._later = np.empty(0, np.int64), np.empty(0, np.uint64)  # own small pages and their first vertices
 
     def follow(self, tables: dict[str, PageTable]) -> None:
         self._ways = tuple(sorted((way, table.name) for way, table in tables.items()))
@@ -47,23 +54,45 @@ class OwnSliceExchange(RankExchange):
         super().attach(slices, sends)
         self._begun, key = False, (self._ways, self._state.code.idempotent)
         if key not in self._known:  # one, as those of a run are as large as bitmaps of all vertices
-            self._known = {key: self._made()}
-        self._mirrors = self._known[key]
+            mirrors = self._made()
+            self._known = {key: (mirrors, StreamedSums(self.ranks, mirrors, self.ids, self._trace))}
+        self._mirrors, self._sums = self._known[key]
 
     def _made(self) -> Mirrors:
         """Values that are combined where they lie, or tell what is done, are read where they are written, too."""
         reads, writes = self._read_and_written(self._ways)
         return Mirrors(self.ranks, self.ids, reads | writes if self._state.code.idempotent else reads, writes)
 
+    def begin(self, step: Step) -> None:
+        super().begin(step)
+        state, device, table = self._state, self.devices[0], step.table
+        self._streams = step.direction == "pull" and not state.code.idempotent
+        device.pieces, device.last_page = PIECES if self._streams else 1, -1
+        if self._streams:
+            own = self.partition.share(table.all_pages(), table.stretch, self.first)
+            own = own[own < table.small_pages]
+            self._later = own, table.first_vertex[own]
+            self._sums.begin(state.got, COMBINE[type(state.code.program).combine.name])
+
+    def feed(self, feedings: Sequence[Feeding]) -> None:
+        for _ in feedings[0]:
+            if self._streams:
+                pages, first = self._later
+                after = int(np.searchsorted(pages, self.devices[0].last_page, "right"))
+                self._sums.passed(int(first[after]) if after < len(pages) else ENDLESS)
+
     def reduce(self, slices: Sequence[Range], pulled: PageTable | None, then: Call) -> None:
         began, state, code = time.perf_counter(), self._state, self._state.code
         combine = COMBINE[type(code.program).combine.name]
         self._begun = True
         with np.errstate(over="ignore", invalid="ignore"):  # the end of a run names sums that diverge
-            if code.in_place:
+            if self._streams:
+                self._sums.finish()
+            elif code.in_place:
                 self._mirrors.reduce(state.value, combine, state.next)
             else:
                 self._mirrors.reduce(state.got, combine)
+        self._streams, self.devices[0].pieces = False, 1
         if pulled is not None:
             self._share_hubs(state)
             state.add_hubs(pulled, self.ids.own_numbers, [state])
