@@ -27,6 +27,7 @@ from gstream.engine.checkpoint import Keeper, make_keeper
 from gstream.engine.counts import take_counts
 from gstream.engine.demand import Demand
 from gstream.engine.disk_readers import DiskReaders
+from gstream.engine.known_plans import KnownPlans
 from gstream.engine.lifted_caps import LiftedCaps
 from gstream.engine.make_devices import first_gpu, make_beside, make_devices, make_exchange, memory_for
 from gstream.engine.own_slices import OwnSlices, degrees
@@ -51,7 +52,7 @@ from gstream.planning.cost_model import CostModel, is_faster_alone, what_is_ther
 from gstream.planning.memory_fit import graph_of, work_list_bytes
 from gstream.planning.page_sources import plan_sources
 from gstream.planning.plan import Plan, out_of_memory
-from gstream.planning.planner import Place, make_plan, make_sweep_plan
+from gstream.planning.planner import Place, make_sweep_plan
 from gstream.telemetry.stats import RunOutcome, RunStats
 from pagestore.concurrency import cached_property, wait_ahead_of_others
 from pagestore.heap import keep_freed_memory
@@ -97,6 +98,7 @@ class Engine(LiftedCaps):
         self.any_way = False  # whether programs push or pull, values whole, whatever was asked for
         self._room = agreed_room(ranks, self.costs)  # when host_memory was looked at, and what it was
         self.keeper: Keeper | None = None  # of the call that runs programs and sweeps, where it keeps checkpoints
+        self._plans = KnownPlans()
         self.swept: dict[str, PageTable] = {}  # topologies that the caller sweeps in turn
         self._known: dict[bool, dict[str, PageTable]] = {False: {}, True: {}}  # page sets so far; True: with weights
         # What the caller holds beside programs and sweeps, in host memory and on each device, and what its call takes
@@ -153,7 +155,7 @@ class Engine(LiftedCaps):
     @property
     def device_memory(self) -> int | None:
         """Bytes that a device may hold: the cap, or what the fullest device has left; None: no limit."""
-        return min((size for size in self._device_memories() if size is not None), default=None)
+        return min((room for room in self._device_memories() if room is not None), default=None)
 
     def _device_memories(self) -> list[int | None]:
         """Bytes that each device may hold: the cap, or its memory; None: no limit."""
@@ -188,17 +190,19 @@ class Engine(LiftedCaps):
         """The plan of a program for the devices of an exchange: all, or the first one."""
         options = replace(self.options, direction="auto", chunk_vertices=None) if self.any_way else self.options
         graph = self.graph.turn() if type(program).backward else self.graph
-        beside = self._known[code.uses_edge], self.beside_bytes, self.later_bytes
         rooms = zip(exchange.devices, self._device_memories(), strict=False)
         places = [Place(not device.in_place, *([] if room is None else [room])) for device, room in rooms]
-        where = places, exchange.partition, self.host_memory
-        decodes = all(device.decodes for device in exchange.devices)
-        more: Any = Constants(), *beside, self.cores is not None, exchange.notifies, self._readers.streamed, decodes
-        plan = self.own.plan(code, graph, options, lambda graph: make_plan(code, graph, options, *where, *more))
+        where = places, exchange.partition, self.host_memory, self._known[code.uses_edge]
+        decodes, reads = (
+            all(device.decodes for device in exchange.devices),
+            (self._readers.at_once, self._readers.streamed),
+        )
+        more: Any = (self.beside_bytes, self.later_bytes), self.cores is not None, exchange.notifies, reads, decodes
+        plan = self.own.plan(code, graph, options, lambda graph: self._plans.plan(code, graph, options, *where, *more))
         plan = replace(plan, device_plans=tuple(map(self.costs.with_lanes, plan.device_plans)))
         plan = what_is_there(plan, plan.tables, self.sources, exchange.devices)
         cores = None if plan.cores is None else self.costs.core_constants
-        constants = self.measure().at(graph.vertices, graph.by_degree)
+        constants = self.measure().at(self.graph.vertices, self.graph.by_degree)
         return replace(self._readers.planned(plan, constants, self.ranks is None), core_constants=cores)
 
     @property
@@ -289,7 +293,7 @@ class Engine(LiftedCaps):
         table = self.graph.tables[name]
         known = self._known[kernel.needs_weights]
         self.swept[table.name] = known[table.name] = table
-        if not self._fits(table, kernel.needs_weights):
+        if not self.sources.serve(table, kernel.needs_weights) or self._over_cap():
             left = self.host_memory - self.beside_bytes - self.arrays.nbytes
             cap, given = self.host_memory, (kernel.needs_weights, self.options, self.device_counts)
             sources = plan_sources({table.name: table}, *given, left, cap, {}, self._readers.streamed)
@@ -335,10 +339,6 @@ class Engine(LiftedCaps):
         for device in [*self.devices, *([] if self.cores is None else [self.cores])]:
             device.release()
         self.sources.drop_streamed()
-
-    def _fits(self, table: PageTable, weights: bool) -> bool:
-        """Whether the page source that is there serves a sweep, and leaves room for what the caller holds."""
-        return self.sources.serve(table, weights) and not self._over_cap()
 
     def holds(self, name: str) -> bool:
         """Whether the pages of topology `name` lie in host memory, as far as sweeps and runs before asked for them."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from gstream.devices.job import DevicePlan
 from gstream.engine.engine import Engine
+from gstream.engine.known_plans import KnownPlans
 from gstream.engine.own_slices import OwnSlices
 from gstream.options.auto_devices import is_auto
 from gstream.options.memory import SPARE
@@ -79,15 +80,15 @@ class NothingRead:
 class PlannedDisks:
     """Threads that read ahead from the machine's disks."""
 
-    threads: int
+    at_once: int
 
     def streamed(self) -> int:
         """Reads under way at a time."""
-        return self.threads
+        return self.at_once
 
     def planned(self, plan: Plan, constants: Constants, measures: bool = True) -> Plan:
         """The plan with the machine's constants."""
-        return replace(plan, constants=constants, read_threads=self.threads)
+        return replace(plan, constants=constants, read_threads=self.at_once)
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class PlannedEngine(Engine):
         )
         self.memory, self.keeper, self.any_way, self.most_device_bytes = FRESH, None, False, None
         self.ranks, self.own = None, OwnSlices(store, None, [])
-        self.swept, self._known = {}, {False: {}, True: {}}
+        self._plans, self.swept, self._known = KnownPlans(), {}, {False: {}, True: {}}
         self._peak = self.beside_bytes = self.beside_device_bytes = self.later_bytes = 0
         self._cap, self.lacks = host_memory, 0
         if host_memory is not None and host_memory > machine.memory:

@@ -6,7 +6,9 @@ Machine code is made at a kernel's first call, or read from Numba's cache on dis
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,14 +39,14 @@ class GraphShape:
 
 
 class HostCode:
-    """A compiled program; attributes and kernels are described in gstream.hostcode."""
+    """A compiled program; attributes and kernels are described in gstream.hostcode. `bound` gives it parameters."""
 
-    def __init__(
-        self, program: Program, shape: GraphShape, lookup: Lookup | None = None, limited: bool = False
-    ) -> None:
-        cls: Any = type(program)
+    program: Any
+    sends_zero: bool
+
+    def __init__(self, cls: Any, shape: GraphShape, limited: bool) -> None:
         weight = None if shape.weight_dtype is None else type_of_dtype(shape.weight_dtype)
-        self.program, self.shape = program, shape
+        self.shape = shape
         emitter = emitter_of(cls, weight)
         self.uses_edge = ("e", "weight") in emitter.reads()
         if self.uses_edge and weight is None:
@@ -65,13 +67,19 @@ class HostCode:
         self._reads = {name for _, name in emitter.reads()} & {"degree", "in_degree", "weight"}
         self.uses_degree = "degree" in self._reads
         self.emitter = emitter
-        self._bind(program, emitter, lookup)
         self._halt = interpreted(emitter, ["halt"]).halt if "halt" in cls.methods else None
         self.module = load_module(cls, emitter, self.in_place)
         self.sends_anew = self.module.SENDS_ANEW
         self.applies_anew = self.module.APPLIES_ANEW
-        self.sends_zero = not self.idempotent and sends_zero(program, emitter)
         self._kernels()
+
+    def bound(self, program: Program, lookup: Lookup | None) -> HostCode:
+        """The code of one program of the class: the same kernels, with its parameters."""
+        code = copy(self)
+        code.program = program
+        code._bind(program, self.emitter, lookup)
+        code.sends_zero = not self.idempotent and sends_zero(program, self.emitter)
+        return code
 
     def _kernels(self) -> None:
         """Kernels by the names that the package's docstring uses; a program has only those that suit it."""
@@ -161,4 +169,11 @@ def compile_host(program: Program, shape: GraphShape, lookup: Lookup | None = No
     limited: supersteps are counted, or looked at: they are synchronous (gstream.language.relaxing). Raises UsageError
     where the program reads weights that the graph has not, and what `lookup` raises.
     """
-    return HostCode(program, shape, lookup, limited)
+    cls: Any = type(program)
+    return _code_of(cls, shape, limited).bound(program, lookup)
+
+
+@lru_cache(maxsize=64)
+def _code_of(cls: Any, shape: GraphShape, limited: bool) -> HostCode:
+    """What all programs of a class have in common; making it takes a quarter of a short call."""
+    return HostCode(cls, shape, limited)

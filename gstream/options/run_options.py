@@ -143,6 +143,11 @@ class RunOptions:
         elif self.progress is not None and not callable(self.progress):
             raise UsageError(f"progress {self.progress!r}: must be True, or a function of a superstep's number and "
                              "figures.")  # fmt: skip
+        if self.trace is not None and not callable(getattr(self.trace, "span", None)):
+            raise UsageError(
+                f"trace {self.trace!r}: must have a method span, as a gstream.telemetry.trace.ChromeTrace has, which "
+                "writes a file, too. From the shell, --trace FILE does both."
+            )
 
     def _check_devices(self) -> None:
         if isinstance(self.devices, str):

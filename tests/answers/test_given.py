@@ -44,6 +44,7 @@ def graph(tmp_path_factory):
             'devices 2: is no name of a device, and no list of names. Pass one, as devices="',
         ),
         (lambda g: g.bfs(1, devices=["host", 2]), "devices ['host', 2]: is no name of a device"),
+        (lambda g: g.bfs(1, trace="run.json"), "trace 'run.json': must have a method span"),
         (lambda g: g.bfs(1, checkpoint=5), 'checkpoint 5: is no folder\'s name. Pass one, as checkpoint="kept".'),
         (lambda g: g.run(int), "int: is no program; inherit from gstream.Program."),
         (lambda g: g.run(gstream.Program), "Program is the base of programs; it runs nothing. Subclass it."),
