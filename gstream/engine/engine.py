@@ -81,7 +81,7 @@ class Engine(LiftedCaps):
         self.devices: list[Device] = found or make_devices(self.specs, self.options)
         self.exchange = make_exchange(self.devices, self.ranks)
         self._alone = make_exchange(self.devices[:1]) if len(self.devices) > 1 else self.exchange
-        self.own: Any = OwnSlices(store, ranks, self.exchange.devices)  # type: ignore[arg-type]
+        self.own: Any = OwnSlices(store, ranks, self.exchange.devices)
         self.cores = make_beside(self.devices, self.options) if beside else None
         self._server = ThreadPoolExecutor(1, "cores", *QUIET) if beside else None
         self.graph = replace(self.graph, apart=self.exchange.apart)

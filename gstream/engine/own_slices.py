@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.devices.base import Device
 from gstream.devices.host.device import HostDevice
 from gstream.devices.host.mirrors import PartOfRank
 from gstream.devices.host.own_slices import OwnSliceExchange, Ways
@@ -52,11 +53,13 @@ def degrees(store: Any, code: Any, plan: Plan, name: str) -> tuple[str, Callable
 
 
 class OwnSlices:
-    """What is known of such runs on an engine's store. ranks: None where one process does the run."""
+    """What is known of such runs on an engine's store. ranks: None where one process does the run. devices: of this
+    one; only host devices have such states."""
 
-    def __init__(self, store: Store, ranks: Ranks | None, devices: Sequence[HostDevice]) -> None:
-        self._store, self._devices = store, devices
-        self._ranks = None if ranks is None or not store.meta.parts else ranks
+    def __init__(self, store: Store, ranks: Ranks | None, devices: Sequence[Device]) -> None:
+        self._store, self._devices = store, [device for device in devices if isinstance(device, HostDevice)]
+        local = ranks is not None and store.meta.parts and len(self._devices) == len(devices)
+        self._ranks = ranks if local else None
         self._exchanges: dict[str, OwnSliceExchange] = {}  # by the name of the ids, which are numbered for each
 
     def plan(self, code: Any, graph: Graph, options: RunOptions, make: Callable[[Graph], Plan]) -> Plan:

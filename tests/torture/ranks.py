@@ -17,30 +17,37 @@ import numpy as np
 
 from pagestore.convert import ConvertOptions, convert
 from pagestore.memory import ArraySource
+from pagestore.split import split
 from tests.ranks.rank_processes import HERE, MPIEXEC, launched, mpiexec
 from tests.torture.ordeals import Bad, Cases, Property, names_in
 
 PATH, EDGES, HUBS = 24, 400, 60  # a path behind a graph with hubs
 EVENTS = (150, 60)  # calls of the first rank, and of another, ahead of which they may be killed (tests/ranks/faulty.py)
 END_SECONDS = 10.0  # in which all end, beside what the whole run takes
-LEFT = re.compile(r"graph\.gs|kept(/slot-[01](\.partial|\.\d+-\d{5})?)?|\.out\.csv\.[0-9a-f]{16}\.partial(/.*)?")
+LEFT = re.compile(
+    r"graph\.gs|graph\.parts(/.*)?|kept(/slot-[01](\.partial|\.\d+-\d{5})?)?|\.out\.csv\.[0-9a-f]{16}\.partial(/.*)?"
+)
 KEPT = re.compile(r"slot-[01](\.\d+-\d{5})?")
 
 
 def kills(folder: Path, numbers: random.Random) -> Cases:
-    """SIGKILL of a rank ahead of a superstep, an fsync or a rename; then the run goes on, by any number."""
+    """SIGKILL of a rank ahead of a superstep, an fsync or a rename; then the run goes on: on a store by any number of
+    ranks, on parts by as many as there are."""
     made = np.random.default_rng(5)
     source, target = (HUBS * made.random((2, EDGES)) ** 2).astype(np.int64)
     path = np.arange(HUBS - 1, HUBS - 1 + PATH)
     edges = ArraySource(np.concatenate([source, path]), np.concatenate([target, path + 1]))
     convert(edges, folder / "graph.gs", ConvertOptions(page_bytes=4096))
-    words = ["-m", "gstream", "run", f"{HERE}/faulty.py:Hops", folder / "graph.gs", "-o", "out.csv"]
-    expected, usual = _answer(folder, words, 1)
-    words += ["--checkpoint", "kept", "--checkpoint-every", 1]
+    split(folder / "graph.gs", folder / "graph.parts", 2, threads=1)
+    run = ["-m", "gstream", "run", f"{HERE}/faulty.py:Hops"]
+    expected, usual = _answer(folder, [*run, folder / "graph.gs", "-o", "out.csv"], 1)
     while True:
-        rank, again = numbers.randrange(2), numbers.choice((1, 2, 3))
+        rank, graph = numbers.randrange(2), numbers.choice(("graph.gs", "graph.parts"))
+        again = numbers.choice((1, 2, 3))
+        again = again if graph == "graph.gs" else 2
+        words = [*run, folder / graph, "-o", "out.csv", "--checkpoint", "kept", "--checkpoint-every", 1]
         number = 1 + numbers.randrange(EVENTS[rank > 0])
-        where = f"rank {rank}, call {number}, on by {again}"
+        where = f"{graph}, rank {rank}, call {number}, on by {again}"
         began = time.monotonic()
         done = mpiexec(2, *words, cwd=folder, fault=f"kill:{rank}:{number}")
         took = time.monotonic() - began
@@ -56,7 +63,13 @@ def kills(folder: Path, numbers: random.Random) -> Cases:
         if wrong or found[0] != expected[0]:
             yield Bad(f"{where}: left {wrong}, or another answer")
         else:
-            yield "ended first" if done.returncode == 0 else "began again" if found[1] is None else f"on by {again}"
+            yield (
+                "ended first"
+                if done.returncode == 0
+                else "began again"
+                if found[1] is None
+                else f"{graph}, on by {again}"
+            )
 
 
 def _answer(folder: Path, words: list[object], ranks: int) -> tuple[tuple[list[str], int | None], float]:
