@@ -74,10 +74,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if CLOSING.intersection(item.path.parts):
             item.add_marker(pytest.mark.filterwarnings("error::ResourceWarning"))
             item.add_marker(pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning"))
-    out = choice.deselected(items, config.args)
+    out = set(choice.deselected(items, config.args))
     if out:
-        config.hook.pytest_deselected(items=out)
-        items[:] = [item for item in items if item not in set(out)]
+        config.hook.pytest_deselected(items=[item for item in items if item in out])
+        items[:] = [item for item in items if item not in out]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import choice
 import networkx as nx
 import numpy as np
 import pytest
@@ -123,7 +124,7 @@ def test_betweenness_is_networkx(example, devices, normalized, data, first, most
 
 
 @pytest.mark.covering(1)
-@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("directed", [True, *choice.also(False)])
 @pytest.mark.parametrize("options", SCHEDULES)
 def test_schedules_change_nothing(directed, options, tmp_path):
     example = big_example(directed)

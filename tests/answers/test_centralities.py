@@ -21,8 +21,6 @@ from gstream.algorithms.support.session import Session
 from pagestore.errors import UsageError
 from tests.answers.graphs import Example, column, examples, hub_example
 
-WAYS = ["host", "host:3", "fake:1:2"]
-
 
 def matrix(example):
     """(nodes in a Result's order, A[u, v]: how many edges lead from u to v; an undirected self-loop counts once)."""
@@ -143,9 +141,8 @@ def test_networkx(example, alpha, tmp_path_factory):
                 assert all(abs(found[v] - theirs[v]) < 1e-7 for v in nodes), name
 
 
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("devices", WAYS)
+@pytest.mark.parametrize("directed", [True, *choice.also(False)])
+@pytest.mark.parametrize("devices", ["host:3", *choice.also("host", "fake:1:2")])
 def test_hubs_and_devices(directed, devices, tmp_path):
     for topology in ("both", "out", "in"):
         example = hub_example(directed, topology=topology, order="degree")
@@ -296,7 +293,7 @@ def test_eigenvectors_of_other_eigenvalues_are_refused(tmp_path):
             certify_eigenvector(session, columns, {}, found)
 
 
-@pytest.mark.parametrize("normalized", [True, False])
+@pytest.mark.parametrize("normalized", [True, *choice.also(False)])
 def test_hits_that_are_negative_or_scaled_are_refused(normalized, tmp_path):
     options = {"tol": 1e-12, "normalized": normalized}
     with gstream.open(hub_example().stored(tmp_path)) as graph, Session(graph.engine()) as session:

@@ -113,7 +113,11 @@ def test_zero_weights_take_fewest_hops(tmp_path):
         assert column(graph.sssp(source=0, certify=True), "predecessor") == {0: None, 1: 0, 2: 1, 3: 0, 4: 3}
 
 
-@pytest.mark.parametrize("weight", [np.zeros(20_000), np.append(1e30, np.ones(19_999))], ids=["zero", "absorbed"])
+@pytest.mark.parametrize(
+    "weight",
+    [pytest.param(np.zeros(20_000), id="zero"),
+     pytest.param(np.append(1e30, np.ones(19_999)), id="absorbed", marks=pytest.mark.long)],
+)  # fmt: skip
 def test_long_paths_of_one_distance_take_few_sweeps(weight, tmp_path, monkeypatch):
     """In any order of IDs: the hop that a vertex is at is found by a search, not by a round each."""
     order = np.random.default_rng(6).permutation(20_001)
@@ -136,6 +140,7 @@ def test_weights_that_rounding_absorbs_make_no_circle(tmp_path):
         assert column(exact, "distance")[3] == 1e8 + 2
 
 
+@pytest.mark.long
 def test_large_integer_sums_are_exact(tmp_path):
     size = 5
     example = Example(size, np.arange(size - 1), np.arange(1, size), np.full(size - 1, 2**31 - 1.0))

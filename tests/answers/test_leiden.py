@@ -69,6 +69,7 @@ def test_modularity_is_as_networkx_sums_it(name, example, resolution, weighted, 
 
 
 @BOTH
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("options", SCHEDULES)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_schedules_change_nothing(name, weighted, options, monkeypatch, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import choice
 import numpy as np
 import pytest
 from compilers import needs_gxx
@@ -23,8 +24,8 @@ def paths(tmp_path_factory):
 
 
 @pytest.mark.covering(1)
-@pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
-@pytest.mark.parametrize("less", [1, 1.75])
+@pytest.mark.parametrize("devices", ["cuda", *choice.also("cuda:0,2")])
+@pytest.mark.parametrize("less", [1.75, *choice.also(1)])
 @pytest.mark.parametrize(("kind", "name"), BLOCKS)
 def test_a_graph_larger_than_the_gpu(paths, kind, name, less, devices):
     with gstream.open(paths[kind]) as graph:
@@ -32,7 +33,7 @@ def test_a_graph_larger_than_the_gpu(paths, kind, name, less, devices):
 
 
 @pytest.mark.covering(1)
-@pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
+@pytest.mark.parametrize("devices", ["cuda:0,2", *choice.also("cuda")])
 @pytest.mark.parametrize(("kind", "name"), BLOCKS)
 def test_blocks_of_few_bytes(paths, kind, name, devices):
     """On a GPU that would hold all of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import choice
 import numpy as np
 import pytest
 from compilers import needs_gxx
@@ -51,8 +52,8 @@ def decoded(store, topology, weights, runs):
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("page_bytes", [4096, 16384])
 @pytest.mark.parametrize("repeats", [False, True])
-@pytest.mark.parametrize("weight", ["u1", "i4", "f4"])
-@pytest.mark.parametrize("id_bytes", [4, 8])
+@pytest.mark.parametrize("weight", ["u1", *choice.also("i4", "f4")])
+@pytest.mark.parametrize("id_bytes", [4, *choice.also(8)])
 def test_kernels_decode_what_the_cores_do(tmp_path, id_bytes, repeats, weight, page_bytes):
     source, target, values = graph(1, repeats)
     values = {"u1": abs(values), "i4": values, "f4": values / 7}[weight]

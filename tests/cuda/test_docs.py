@@ -26,6 +26,7 @@ def store(tmp_path):
     return tmp_path
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", ["host", "cuda:0", "cuda:0,2"])
 @pytest.mark.parametrize("streamed", [False, True])
 def test_the_record_kernels_of_the_docs_run_on_gpus(store, devices, streamed):

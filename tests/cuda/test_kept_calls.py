@@ -33,7 +33,7 @@ def graphs(tmp_path_factory):
 
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", choice.seeds(7, SWEPT))
+@pytest.mark.parametrize("name", choice.seeds(3, SWEPT))
 def test_goes_on_elsewhere(graphs, tmp_path, monkeypatch, name, way):
     """After its second, third and fifth boundary, where it has so many."""
     monkeypatch.setattr(scc, "AT_ONCE", 0)

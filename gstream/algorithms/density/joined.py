@@ -24,11 +24,6 @@ def cuts_of(kept: SweepState) -> set[int]:
     return {*kept.ends, *kept.beyond} - {0}
 
 
-def all_joined(kept: SweepState) -> bool:
-    """Whether no pair of lists is left."""
-    return not any(kept.beyond)
-
-
 def is_left(kept: SweepState, blocks: Blocks) -> Callable[[int, int], bool]:
     """Whether two blocks, the first one no later than the second one, are still to be joined."""
 
