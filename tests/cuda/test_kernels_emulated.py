@@ -60,7 +60,7 @@ def pairs():
         sums = key == "pagerank" or VARIED.get(key, ({},))[0].get("combine") == "SUM"
         for w, way in enumerate(("push", "pull") if sums else WAYS):  # heads are not made for SUM
             found.append((key, way, (1, 2, 4, 8, 16, 32)[(k + 2 * w) % 6], 1 + (k + w) % 5))
-    return [*found[::8], *choice.also(*(case for number, case in enumerate(found) if number % 8))]
+    return [*found[::16], *choice.also(*(case for number, case in enumerate(found) if number % 16))]
 
 
 @pytest.mark.parametrize(("key", "way", "group", "grid"), pairs())

@@ -17,7 +17,7 @@ from pagestore.store import open_store
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
 KINDS = {"directed": {}, "undirected": {"directed": False}, "degree order": {"order": "degree"}}
 DEVICES = ["cuda:0", "cuda:0,2"]
-SOME = {"bfs", "sssp", "numbered"}  # the others are tried on fakes (engine/test_lent.py)
+SOME = {"bfs"}  # the others are tried on fakes (engine/test_lent.py)
 
 
 @pytest.fixture(scope="module", params=choice.seeds(1, KINDS))

@@ -24,7 +24,7 @@ WAYS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["directed", "columns", *choice.also("undirected")])
+@pytest.fixture(scope="module", params=["directed", *choice.also("columns", "undirected")])
 def path(request, tmp_path_factory):
     """Streets both ways beside a web with large pages, dead ends, and vertices that no edge enters."""
     source, target = skewed_edges(WEB, 20_000, 5)

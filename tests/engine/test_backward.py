@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import choice
 import numpy as np
 import pytest
 from engine_graphs import make_store, skewed_edges
@@ -46,7 +47,7 @@ OPTIONS = {
 }
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["directed", "undirected"])
+@pytest.fixture(scope="module", params=[True, *choice.also(False)], ids=["directed", "undirected"])
 def graph(request, tmp_path_factory):
     """(store, programs, what the interpreter says of them)."""
     source, target = skewed_edges(V, E, 41)

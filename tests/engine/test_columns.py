@@ -35,7 +35,7 @@ CONFIGURATIONS = {
 }
 
 
-@pytest.fixture(scope="module", params=["directed in 4", "undirected degree 4", *choice.also("undirected degree 8")])
+@pytest.fixture(scope="module", params=["directed in 4", *choice.also("undirected degree 4", "undirected degree 8")])
 def stores(request, tmp_path_factory):
     """{columns: store}: the same graph in rows alone and with column pages of two widths."""
     kind, order, width = request.param.split()

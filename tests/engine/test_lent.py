@@ -24,7 +24,7 @@ KINDS = {
 DEVICES = ["fake:1", "fake:3:2"]
 
 
-@pytest.fixture(scope="module", params=["degree order", "in alone", *choice.also("directed", "out alone", "columns")])
+@pytest.fixture(scope="module", params=["degree order", *choice.also("in alone", "directed", "out alone", "columns")])
 def store(request, tmp_path_factory):
     with open_store(write_path(tmp_path_factory.mktemp("lent") / "graph.gs", **KINDS[request.param])) as store:
         yield store

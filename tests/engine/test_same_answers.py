@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import choice
 import numpy as np
 import pytest
 from engine_graphs import Balance, both_ways, distances, levels, make_store, ranks, skewed_edges
@@ -46,7 +47,7 @@ def edges():
     return source, target, weight
 
 
-@pytest.fixture(scope="module", params=["directed", "undirected"])
+@pytest.fixture(scope="module", params=["directed", *choice.also("undirected")])
 def graph(request, edges, tmp_path_factory):
     source, target, weight = edges
     directed = request.param == "directed"

@@ -51,7 +51,7 @@ MADE = {
 }
 
 
-@pytest.fixture(scope="module", params=["directed", "columns", "in alone", *choice.also("undirected")])
+@pytest.fixture(scope="module", params=["columns", *choice.also("directed", "in alone", "undirected")])
 def store(request, tmp_path_factory):
     """Long paths from 3000 on and elsewhere, and beside them a web whose hub has large pages and which no path enters;
     a path goes on from it."""
