@@ -21,8 +21,6 @@ from pagestore import caches
 
 EXAMPLES = "GSTREAM_EXAMPLES"
 ROOT = Path(__file__).resolve().parent.parent
-# Whose tests leave nothing open to be collected.
-CLOSING = {"cli", "convert", "engine", "format", "inputs", "interop", "programs"}
 # Areas whose supersteps the driver makes in "some", but for those of the files below.
 DRIVEN = {"answers", "engine", "programs"}
 FAST = {"test_frontier_schedules.py", "test_interrupts.py", "test_lent.py", "test_near.py", "test_notify_pull.py",
@@ -70,10 +68,6 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for item in items:
-        if CLOSING.intersection(item.path.parts):
-            item.add_marker(pytest.mark.filterwarnings("error::ResourceWarning"))
-            item.add_marker(pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning"))
     out = set(choice.deselected(items, config.args))
     if out:
         config.hook.pytest_deselected(items=[item for item in items if item in out])
