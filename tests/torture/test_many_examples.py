@@ -46,6 +46,7 @@ def row_of(project: Path, *arguments: str) -> tuple[int, dict]:
     return code, json.loads(out.read_text())["properties"]["examples"]
 
 
+@pytest.mark.long
 def test_properties_are_counted(project: Path) -> None:
     quick = [f"tests/area/test_properties.py::test_{name}" for name in ("holds", "says_how_many", "has_few")]
     code, row = row_of(project, "--tests", *quick)

@@ -53,6 +53,7 @@ def test_nothing_is_reported(tmp_path, monkeypatch):
         assert (counts["passed"], counts["failed"], counts["reports"], counts["missing"]) == (5, 0, 0, [])
 
 
+@pytest.mark.long
 def test_reports_count(tmp_path, monkeypatch):
     code, found = sanitized(tmp_path, monkeypatch, TOOL.replace("REPORTS", "3"))
     assert code == 1 and found["memcheck"]["reports"] == 9  # of three processes

@@ -36,10 +36,18 @@ SHARES = {
     "wrong answers": 600, "right answers": 63, "kills of ranks": 8,
 }  # fmt: skip
 SHARE = 16  # cases of the others, each of which takes a process or two
+# Many processes each; other properties break the same things in other ways.
+LONG = {
+    "kills of ranks", "failing GPU memory", "failing reads", "failing arrays", "failing arrays of other threads",
+    "little address space",
+}  # fmt: skip
+PROPERTIES = [
+    pytest.param(tried, marks=pytest.mark.long) if tried.name in LONG else tried for tried in torture.all_properties()
+]
 
 
 @pytest.mark.longer
-@pytest.mark.parametrize("tried", torture.all_properties(), ids=lambda tried: tried.name)
+@pytest.mark.parametrize("tried", PROPERTIES, ids=lambda tried: tried.name)
 def test_a_share_of_each_property(tmp_path: Path, tried: Property, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crafted, "CHECKED", False)
     share = SHARES.get(tried.name, SHARE) // choice.few(8, 1)
