@@ -159,13 +159,12 @@ def write_part(result: Result, output: Path, ranks: Ranks, ldbc: bool) -> None:
 
 
 def share_of_machine(ranks: Ranks, options: dict[str, Any]) -> dict[str, Any]:
-    """The engine's options of a rank: its device, and its share of the cores that ranks beside it may use, too."""
+    """The engine's options of a rank: its share of the cores that ranks beside it may use, too."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     mine = platform.node(), cores
     sharing = sum(theirs == mine for theirs in ranks.everybody(mine))
     threads = options.get("threads") or max(1, usable_cores() // sharing)
-    devices = options.get("devices", ["auto"])
-    return {**options, "threads": threads, "devices": ["host"] if devices == ["auto"] else devices, "ranks": ranks}
+    return {**options, "threads": threads, "ranks": ranks}
 
 
 def add_up(summary: dict[str, Any], ranks: Ranks) -> dict[str, Any]:

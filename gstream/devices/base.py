@@ -240,11 +240,12 @@ class Exchange(ABC):
     partition: which pages each device is given; others may be put in its place between supersteps. with_cores: cores
     beside the devices take pages of the step that begins. first: the number of the first of `devices`. ranks: the
     processes of the run (gstream.devices.ranks), where there are several. bytes_exchanged: that went to them so far.
+    note: why devices of ranks agree in a slower way than they could.
     """
 
     apart = first = 0
     ranks: Any = None
-    bytes_exchanged = 0
+    bytes_exchanged, note = 0, ""
     sends = sent = with_cores = notifies = False
     _slices: Sequence[Range] | None = None
     _sending = False
@@ -265,7 +266,7 @@ class Exchange(ABC):
 
     def each(self, call: Call) -> None:
         """call(device, number) for every device, side by side where they allow it; then `order`."""
-        for number, device in enumerate(self.devices):
+        for number, device in enumerate(self.devices, self.first):
             call(device, number)
         self.order()
 

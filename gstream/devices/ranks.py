@@ -176,6 +176,18 @@ class Ranks:
         """Return when one of them is over."""
         self._mpi.Request.Waitany(list(requests))
 
+    def swap_parts(self, gives: Sequence[tuple[int, np.ndarray]], takes: Sequence[tuple[int, np.ndarray]]) -> None:
+        """Give arrays (rank, uint8[n]) to others, and take some from others into rooms of as many bytes. What two ranks
+        give each other comes in the order in which they give it."""
+        under_way = [self._world.Irecv([room, self._mpi.UINT8_T], rank) for rank, room in takes]
+        under_way += [self._world.Isend([array, self._mpi.UINT8_T], rank) for rank, array in gives]
+        self._mpi.Request.Waitall(under_way)
+        self.bytes_sent += sum(array.nbytes for _, array in gives)
+
+    def most(self, number: float) -> float:
+        """The greatest number that a rank gave."""
+        return float(self._world.allreduce(number, self._mpi.MAX))
+
     def _kind(self, words: np.ndarray) -> Any:
         return {1: self._mpi.UINT8_T, 2: self._mpi.UINT16_T, 4: self._mpi.UINT32_T, 8: self._mpi.UINT64_T}[
             words.itemsize

@@ -75,6 +75,8 @@ class DeltaStepping:
         run, table = self._run, demand.table
         if not run.plan.copies and run.plan.sources[table.name].resident:
             return
+        if run.plan.copies and run.exchange.ranks is not None:  # others don't know which pages are copied here
+            return
         whole = np.setdiff1d(run.chooser.missing(demand).numbers, in_place, assume_unique=True)
         whole = whole[whole < table.small_pages]
         if len(whole):

@@ -137,8 +137,8 @@ class Chooser:
         if not self.plan.copies:
             return demand
         table, numbers, devices = demand.table, demand.numbers, self.exchange.devices
-        shares = demand.shares(self.exchange.partition)
-        parts = [device.absent(table, part.numbers) for device, part in zip(devices, shares, strict=True)]
+        shares = demand.shares(self.exchange.partition)[self.exchange.first :]
+        parts = [device.absent(table, part.numbers) for device, part in zip(devices, shares, strict=False)]
         absent = parts[0] if len(parts) == 1 else np.concatenate(parts)
         if len(absent) == 0:
             return Demand(table, absent, absent)
@@ -149,8 +149,12 @@ class Chooser:
         return self.zero_copy and self.plan.device.resident and self.plan.sources[table.name].readable
 
     def _seconds(self, demand: Demand) -> float:
-        """Time in which what must come does so."""
-        demand = self.missing(demand)
+        """Time in which what must come does so; of ranks, which go the same way, the longest."""
+        seconds = self._own_seconds(self.missing(demand))
+        ranks = self.exchange.ranks
+        return seconds if ranks is None or not self.plan.copies else ranks.most(seconds)
+
+    def _own_seconds(self, demand: Demand) -> float:
         if len(demand.numbers) == 0:
             return 0.0
         constants, zero_copy = self.plan.constants, self._reads_in_place(demand.table)

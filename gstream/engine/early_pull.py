@@ -56,7 +56,7 @@ class EarlyPull:
         assert run.whole is not None
         step, demand, _ = run.whole
         begun: list[Repeat] = []
-        for device, share in zip(run.devices, shares(run.exchange, demand), strict=True):
+        for device, share in zip(run.devices, shares(run.exchange, demand), strict=False):
             repeat = device.repeat(step.table, share.numbers)
             if repeat is None:
                 return

@@ -29,18 +29,17 @@ from gstream.engine.demand import Demand
 from gstream.engine.disk_readers import DiskReaders
 from gstream.engine.known_plans import KnownPlans
 from gstream.engine.lifted_caps import LiftedCaps
-from gstream.engine.make_devices import first_gpu, make_beside, make_devices, make_exchange, memory_for
+from gstream.engine.make_devices import alone, choose_devices, make_beside, make_devices, make_exchange, memory_for
 from gstream.engine.own_slices import OwnSlices, degrees
 from gstream.engine.rank_parts import check_store
-from gstream.engine.rank_sweeps import agreed_room, over_ranks
+from gstream.engine.rank_sweeps import agreed_capacity, agreed_room, less_room, over_ranks
 from gstream.engine.run import Run
 from gstream.engine.run_state import Watch
 from gstream.engine.superstep import own_share, stream
 from gstream.engine.turns import Turn
 from gstream.hostcode.compile import GraphShape, compile_host
-from gstream.options.auto_devices import is_auto
 from gstream.options.memory import spare_memory
-from gstream.options.run_options import RunOptions, parse_devices, split_cores
+from gstream.options.run_options import RunOptions, split_cores
 from gstream.options.stopping import Asked
 from gstream.paging.kept_memory import MEMORY
 from gstream.paging.page_table import PageTable
@@ -52,7 +51,7 @@ from gstream.planning.cost_model import CostModel, is_faster_alone, what_is_ther
 from gstream.planning.memory_fit import graph_of, work_list_bytes
 from gstream.planning.page_sources import plan_sources
 from gstream.planning.plan import Plan, out_of_memory
-from gstream.planning.planner import Place, make_sweep_plan
+from gstream.planning.planner import NO_CAP, Place, make_sweep_plan
 from gstream.telemetry.stats import RunOutcome, RunStats
 from pagestore.concurrency import cached_property, wait_ahead_of_others
 from pagestore.heap import keep_freed_memory
@@ -60,7 +59,6 @@ from pagestore.io import aligned_empty
 
 ROOM_SECONDS = 1.0  # what is free is asked no more often: that takes 0.4 ms
 wait_ahead_of_others()  # all code that takes part is loaded
-LESS = 0.75  # of what a device had no room for: the next try
 
 
 class Engine(LiftedCaps):
@@ -72,15 +70,16 @@ class Engine(LiftedCaps):
     def __init__(self, store: Any, options: RunOptions | None = None, turn: Turn | None = None) -> None:
         self.store, self.options, self.turn = store, options or RunOptions(), turn or Turn(store.path)
         keep_freed_memory()
-        found, self.note = first_gpu(self.options, store.meta.edges) if is_auto(self.options.devices) else ([], "")
-        self.specs, beside = split_cores(parse_devices(["host,cuda:0"] if found else self.options.devices))
-        self.device_counts = len(self.specs), sum(spec.kind == "host" for spec in self.specs)  # the latter: hosts
         self.ranks = ranks = self.options.ranks
         check_store(store, ranks)
+        found, self.note, wanted = choose_devices(self.options, store.meta.edges)
+        self.specs, beside = split_cores(wanted)
+        self.device_counts = len(self.specs), sum(spec.kind == "host" for spec in self.specs)  # the latter: hosts
         self.graph = graph_of(store, len(self.specs), 1 if ranks is None else ranks.size)
         self.devices: list[Device] = found or make_devices(self.specs, self.options)
         self.exchange = make_exchange(self.devices, self.ranks)
-        self._alone = make_exchange(self.devices[:1]) if len(self.devices) > 1 else self.exchange
+        self.note = self.note or self.exchange.note
+        self._alone = alone(self.exchange)
         self.own: Any = OwnSlices(store, ranks, self.exchange.devices)
         self.cores = make_beside(self.devices, self.options) if beside else None
         self._server = ThreadPoolExecutor(1, "cores", *QUIET) if beside else None
@@ -93,10 +92,10 @@ class Engine(LiftedCaps):
         self.sources.follow(self.options.progress, self.turn.tell)
         self.arrays = VertexArrays(self.devices[0])
         self.costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
-        self.most_device_bytes: int | None = None  # what a device turned out to have
         self.memory = memory_for(self.options)  # of arrays that calls make
         self.any_way = False  # whether programs push or pull, values whole, whatever was asked for
         self._room = agreed_room(ranks, self.costs)  # when host_memory was looked at, and what it was
+        self.most_device_bytes = agreed_capacity(ranks, self.devices)  # or what a device turned out to have
         self.keeper: Keeper | None = None  # of the call that runs programs and sweeps, where it keeps checkpoints
         self._plans = KnownPlans()
         self.swept: dict[str, PageTable] = {}  # topologies that the caller sweeps in turn
@@ -178,12 +177,12 @@ class Engine(LiftedCaps):
         """What running `program` will hold and move. Raises UsageError or ResourceError where it can't be run."""
         code = code or self.compile(program)
         plan = self._plan_on(self.exchange, program, code)
-        if plan.copies and plan.devices > 1:
-            alone = self._plan_on(self._alone, program, code)
-            if is_faster_alone(alone, plan):
+        if plan.copies and plan.devices > 1 and self.ranks is None:
+            one = self._plan_on(self._alone, program, code)
+            if is_faster_alone(one, plan):
                 now = self.costs.looked_again(plan.constants)
-                if now is plan.constants or is_faster_alone(alone, replace(plan, constants=now)):
-                    return replace(alone, spared=plan.devices - 1)
+                if now is plan.constants or is_faster_alone(one, replace(plan, constants=now)):
+                    return replace(one, spared=plan.devices - 1)
         return plan
 
     def _plan_on(self, exchange: Exchange, program: Any, code: Any) -> Plan:
@@ -191,7 +190,7 @@ class Engine(LiftedCaps):
         options = replace(self.options, direction="auto", chunk_vertices=None) if self.any_way else self.options
         graph = self.graph.turn() if type(program).backward else self.graph
         rooms = zip(exchange.devices, self._device_memories(), strict=False)
-        places = [Place(not device.in_place, *([] if room is None else [room])) for device, room in rooms]
+        places = [Place(not device.in_place, room or NO_CAP, exchange.first) for device, room in rooms]
         where = places, exchange.partition, self.host_memory, self._known[code.uses_edge]
         decodes, reads = (
             all(device.decodes for device in exchange.devices),
@@ -235,8 +234,8 @@ class Engine(LiftedCaps):
                 try:
                     outcome = self._run(code, plan, limit, asked, watch, keeper, stay)
                     break
-                except DeviceMemoryError:  # cache, batches and chunk shrink, in this order, until nothing fits
-                    self.most_device_bytes = int(sum(plan.device_bytes.values()) * LESS)
+                except DeviceMemoryError as error:  # cache, batches and chunk shrink, in this order, until nothing fits
+                    self.most_device_bytes = less_room(self.ranks, error, sum(plan.device_bytes.values()))
         outcome.stats.seconds = time.perf_counter() - began
         return outcome
 
@@ -305,15 +304,15 @@ class Engine(LiftedCaps):
                     self.swept, kernel.needs_weights, self.options, self.exchange.partition, number,
                     None if room is None else room - self.beside_device_bytes, known,
                 )
-                for number, room in enumerate(self._device_memories())
+                for number, room in enumerate(self._device_memories(), self.exchange.first)
             ]  # fmt: skip
             try:
                 return self._sweep(kernel, table, pages, list(map(self.costs.with_lanes, plans)))
-            except DeviceMemoryError:
+            except DeviceMemoryError as error:
                 if (rows := max(plan.rows for plan in plans)) == 1:
                     raise
                 held = table.bytes_of(rows, kernel.needs_weights) + work_list_bytes(table)
-                self.most_device_bytes = self.beside_device_bytes + int(held * LESS)
+                self.most_device_bytes = self.beside_device_bytes + less_room(self.ranks, error, held)
 
     def _sweep(self, kernel: PageKernel, table: PageTable, pages: np.ndarray, plans: list[DevicePlan]) -> Any:
         tables = {other.name: other for other in self.graph.tables.values() if other.name in plans[0].cache_pages}
@@ -329,7 +328,7 @@ class Engine(LiftedCaps):
                     stream(self.exchange, self.sources, demand, kernel.needs_weights)
                     states = [device.end_sweep() for device in self.devices]
                     undo.pop_all()
-            return kernel.merge(states)
+                    return kernel.merge(states)
         except BaseException:
             self._forget()
             raise

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 from importlib import import_module
 from typing import Any
 
 from gstream.devices.base import Device, Exchange
 from gstream.devices.host.beside import BesideDevice
 from gstream.devices.host.device import HostDevice
-from gstream.options.auto_devices import gpus_there, is_worth_a_gpu
-from gstream.options.run_options import TEST_DEVICES, DeviceSpec, RunOptions
+from gstream.options.auto_devices import cuda_has_started, gpus_there, is_auto, is_worth_a_gpu
+from gstream.options.run_options import TEST_DEVICES, DeviceSpec, RunOptions, parse_devices
 from gstream.paging.kept_memory import FRESH, MEMORY, KeptMemory
-from pagestore.errors import GstreamError, UsageError
+from pagestore.errors import GstreamError
 
 
 def make_devices(specs: list[DeviceSpec], options: RunOptions) -> list[Device]:
@@ -31,10 +30,21 @@ def make_devices(specs: list[DeviceSpec], options: RunOptions) -> list[Device]:
     return made
 
 
+def choose_devices(options: RunOptions, edges: int) -> tuple[list[Device], str, list[DeviceSpec]]:
+    """Devices of a run on a store of so many edges: those that are made already, what is to be noted, and all specs."""
+    if options.ranks is not None:
+        from gstream.engine.rank_devices import specs_of_rank
+
+        specs, note = specs_of_rank(options, edges)
+        return [], note, specs
+    found, note = first_gpu(options, edges) if is_auto(options.devices) else ([], "")
+    return found, note, parse_devices(["host,cuda:0"] if found else options.devices)
+
+
 def first_gpu(options: RunOptions, edges: int) -> tuple[list[Device], str]:
     """The first GPU for a store of so many edges, where it is worth it. Without one nothing, and what is to be noted:
     why a GPU that seems to be there could not be used."""
-    if not gpus_there() or not is_worth_a_gpu(edges, options.host_threads, _cuda_has_started()):
+    if not gpus_there() or not is_worth_a_gpu(edges, options.host_threads, cuda_has_started()):
         return [], ""
     made: list[Device] = []
     try:
@@ -46,12 +56,6 @@ def first_gpu(options: RunOptions, edges: int) -> tuple[list[Device], str]:
             device.close()
         why = getattr(error, "what", str(error)).removeprefix("--devices cuda: ").partition(". ")[0].rstrip(".")
         return [], f"the host's cores did the work, as the GPU could not be used: {why}"
-
-
-def _cuda_has_started() -> bool:
-    """In this process. Looks only: the module is loaded if so."""
-    driver = sys.modules.get("gstream.devices.gpu.driver")
-    return driver is not None and driver.has_started()
 
 
 def make_beside(devices: list[Device], options: RunOptions) -> BesideDevice:
@@ -67,19 +71,21 @@ def memory_for(options: RunOptions) -> KeptMemory:
 
 def make_exchange(devices: list[Device], ranks: Any = None) -> Exchange:
     """How they agree: devices that hold values are all of one kind, which says so. ranks: of a run of several
-    processes, each of which has one device.
+    processes.
 
-    Raises UsageError where a rank has other devices.
+    Raises UsageError for devices that ranks can't have.
     """
     if ranks is not None:
-        from gstream.devices.host.rank_exchange import RankExchange
+        from gstream.engine.rank_devices import exchange_of_ranks
 
-        hosts = [device for device in devices if isinstance(device, HostDevice)]
-        if len(devices) > 1 or not hosts:
-            raise UsageError("--devices: a rank has the cores of its machine, as one device. Pass --devices host, and "
-                             "start more ranks.")  # fmt: skip
-        return RankExchange(hosts, ranks)
+        return exchange_of_ranks(devices, ranks)
     return devices[0].exchange(devices)
+
+
+def alone(exchange: Exchange) -> Exchange:
+    """The first device of one process alone; all of them where there is no other, and under ranks."""
+    several = len(exchange.devices) > 1 and exchange.ranks is None
+    return make_exchange(list(exchange.devices[:1])) if several else exchange
 
 
 def _make(spec: DeviceSpec, name: str, threads: int, options: RunOptions) -> Device:

@@ -7,18 +7,21 @@ and after it what each rank made of them is merged as that of several GPUs. Kern
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from gstream.devices.base import Device
+from gstream.devices.job import DeviceMemoryError
 from gstream.devices.ranks import Ranks
 from gstream.options.memory import spare_memory
 from gstream.planning.cost_model import CostModel
 from gstream.records import merge_copies
 from pagestore.errors import UsageError
 
+LESS = 0.75  # of what a device had no room for: the next try
 PIECE = 1 << 20  # elements of which all ranks' copies are held at once
 REDUCED = ("or", "min", "max")  # which MPI does by itself
 
@@ -30,6 +33,19 @@ def agreed_room(ranks: Ranks | None, costs: CostModel) -> tuple[float, int]:
         return float("-inf"), 0
     costs.agree(ranks.of_first(costs.constants if ranks.first else None))
     return float("inf"), ranks.least(spare_memory() // ranks.local_size)
+
+
+def agreed_capacity(ranks: Ranks | None, devices: Sequence[Device]) -> int | None:
+    """Bytes that a device of any rank may hold, as ranks plan alike; None: no limit, or no ranks."""
+    found = [size for device in devices if ranks is not None and (size := device.capacity()) is not None]
+    return None if ranks is None or not found else ranks.least(min(found))
+
+
+def less_room(ranks: Ranks | None, error: DeviceMemoryError, lacking: int) -> int:
+    """Bytes to try next where a device had no room for so many. Raises the error for ranks, which plan alike."""
+    if ranks is not None:
+        raise error
+    return int(lacking * LESS)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ FAST_PATHS: tuple[type[FastPath], ...] = (
     Rounds, LentFrontier, Autonomous, SmallFrontier, SettledSums, NotifyPull, DeltaStepping, EarlyPull,
 )  # fmt: skip
 # Of these, those by which all ranks do the same.
-OVER_RANKS: tuple[type[FastPath], ...] = (DeltaStepping,)
+OVER_RANKS: tuple[type[FastPath], ...] = (DeltaStepping, EarlyPull)
 
 
 class Run(Supersteps):

@@ -7,6 +7,7 @@ take longer for the store's edges than CUDA takes to start.
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 GPUS = Path("/proc/driver/nvidia/gpus")  # a folder for each, where the driver is loaded
@@ -43,6 +44,12 @@ def is_worth_a_gpu(edges: int, threads: int, started: bool) -> bool:
     """Whether cores take longer for so many edges than a GPU takes to start; started: CUDA is, in this process."""
     seconds = SWEEPS * edges / (threads * CORE_EDGES)
     return seconds > READY_S if started else seconds > START_S and edges >= FEWEST
+
+
+def cuda_has_started() -> bool:
+    """In this process. Looks only: the module is loaded if so."""
+    driver = sys.modules.get("gstream.devices.gpu.driver")
+    return driver is not None and driver.has_started()
 
 
 def file_may_be_worth(store: str | os.PathLike, threads: int) -> bool:

@@ -35,19 +35,21 @@ class Partition:
 
     With equal weights the owner is the stretch number mod devices. With others each device gives up stretches of those,
     or takes some in, as few as will do: caches keep most of their worth when weights change. weights: at least 0, of
-    which one is more.
+    which one is more. groups: of neighbouring devices, as many in each. Of these a stretch goes to the one whose number
+    is the stretch's mod groups, as in a graph that is split for as many ranks.
     """
 
     weights: tuple[float, ...]
+    groups: int = 1
 
     def __post_init__(self) -> None:
         if not all(0 <= weight < float("inf") for weight in self.weights) or not sum(self.weights):
             raise ValueError(f"weights {self.weights}: need one a device, none below 0 and one above it")
 
     @classmethod
-    def equal(cls, devices: int) -> Partition:
+    def equal(cls, devices: int, groups: int = 1) -> Partition:
         """Equal shares for `devices` devices."""
-        return cls((1.0,) * devices)
+        return cls((1.0,) * devices, groups)
 
     @property
     def devices(self) -> int:
@@ -56,6 +58,8 @@ class Partition:
     def owners(self, numbers: np.ndarray, stretch: int) -> np.ndarray:
         """int64[n]: the device (0..devices-1) that owns each page of `numbers` (int64[n])."""
         row, home = np.divmod(numbers // stretch, self.devices)
+        if self.groups > 1:
+            home = home % self.groups * (self.devices // self.groups) + home // self.groups
         if len(set(self.weights)) == 1:
             return home
         share = np.array(self.weights) * (self.devices / sum(self.weights))

@@ -43,13 +43,17 @@ from gstream.planning.plan import Plan
 from pagestore.errors import CapError, UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
 
+NO_CAP = 1 << 62
+
 
 @dataclass(frozen=True)
 class Place:
-    """The memory of a device. copies: it is the device's own, so pages are copied to it. cap: bytes it may hold."""
+    """The memory of a device. copies: it is the device's own, so pages are copied to it. cap: bytes it may hold. after:
+    devices of ranks before this one."""
 
     copies: bool
-    cap: int = 1 << 62
+    cap: int = NO_CAP
+    after: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,7 @@ class Memory:
         make_plan."""
         if not (self.places[number].copies and self.options.cache_policy):
             return {}, {}
+        number += self.places[number].after
         slots = slots_of(used, known, fit.spare, partition, number, self.weights)
         if not self.coded or self.options.cache_policy != "pinned":
             return slots, {}

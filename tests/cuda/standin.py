@@ -36,6 +36,7 @@ LOST: list[str] = []  # streams and events that were let go of outside of their 
 GONE: set[int] = set()  # GPUs that fail: what is let go of there has pycuda print a warning
 PINNED: dict[int, int] = {}  # address -> bytes of pinned host memory
 THREAD = threading.local()
+STREAMS: weakref.WeakValueDictionary[int, Stream] = weakref.WeakValueDictionary()  # by handle
 
 
 class Error(Exception):
@@ -210,11 +211,11 @@ class Event(InContext):
 
 
 class Stream(InContext):
-    handle = 0
-
     def __init__(self, flags: int = 0) -> None:
         super().__init__()
         assert flags == NON_BLOCKING
+        self.handle = id(self)
+        STREAMS[self.handle] = self
         self.queue = Queue(self.context)
 
     def synchronize(self) -> None:
@@ -268,6 +269,9 @@ class Device:
 
     def name(self) -> str:
         return "stand-in"
+
+    def pci_bus_id(self) -> str:
+        return f"0000:{self.index:02}:00.0"
 
     def retain_primary_context(self) -> Context:
         return PRIMARY[self.index]

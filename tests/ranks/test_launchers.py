@@ -70,7 +70,6 @@ def test_ranks_share_the_cores_of_their_machine(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cli_ranks, "usable_cores", lambda: 7)
     assert cli_ranks.share_of_machine(Told(), {})["threads"] == 2
     assert cli_ranks.share_of_machine(Told(), {"threads": 5})["threads"] == 5
-    assert cli_ranks.share_of_machine(Told(), {})["devices"] == ["host"]
 
 
 def test_a_launcher_of_another_mpi_is_refused():

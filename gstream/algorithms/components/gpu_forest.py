@@ -18,6 +18,7 @@ from gstream.devices.attributes import piece_bytes
 from gstream.devices.gpu.batch_queue import Launch
 from gstream.devices.gpu.device import GpuDevice
 from gstream.devices.gpu.forest_tree import MOST_SAMPLES, Share, Tree
+from gstream.devices.ranks import Ranks
 from gstream.records.held import Held
 from pagestore.layout import HEAD_NEIGHBOURS
 
@@ -38,6 +39,9 @@ class LinkPages:
 
     def merge(self, states: list[Any]) -> None:
         """Nothing: forests are merged by the one who sweeps."""
+
+    def across(self, ranks: Ranks) -> None:
+        """Nothing: so are those of ranks."""
 
 
 class LinkWork:
@@ -74,7 +78,8 @@ class GpuForest:
         session.reserve(self.kept)  # or the answer, as many bytes
         shape = UnitShape(session.id_dtype, None, np.dtype(f"u{session.engine.graph.degree_bytes}"))
         room = session.engine.device_memory
-        piece = piece_bytes(self.vertices) if session.engine.graph.apart else 0
+        self.exchange = session.engine.exchange
+        piece = piece_bytes(self.vertices) * session.engine.graph.apart
         self.labels_here = self._fits(session, labels=True)
         self.natural = None if session.meta.order == "natural" or not self.labels_here else session.natural_ids()
         self.trees: list[Tree] = []
@@ -153,7 +158,8 @@ class GpuForest:
 
     def link_heads(self, name: str, first_column: int, end_column: int, outside: bool = False) -> None:
         """Link all vertices, or those outside the giant, with columns of their heads of topology `name`."""
-        room, count = self.session.engine.device_memory, len(self.trees)
+        room, here = self.session.engine.device_memory, len(self.trees)
+        count, before = self.exchange.partition.devices, self.exchange.first  # of all ranks' GPUs, and of ranks before
         if self.planted is None:
             assert first_column == 0, "columns are linked in order"
             self.planted = name
@@ -167,7 +173,7 @@ class GpuForest:
                 shares = [
                     (kept if whole and count == 1 else f"{kept} from {first + low}", heads[low:high], first + low)
                     for low, high in zip(bounds[piece:], bounds[piece + 1 : piece + count + 1], strict=False)
-                ]
+                ][before : before + here]
 
                 def link(number: int, shares: list[Share] = shares) -> None:
                     self.trees[number].link_heads(
@@ -192,6 +198,9 @@ class GpuForest:
         """Find the most frequent root among evenly spaced vertices below `rows` (> 0); trees must be compressed."""
         self.giant_known = True
         self._each(lambda d: self.trees[d].find_giant(rows, samples))
+        if self.session.ranks is not None:  # of several as frequent
+            giant = self.session.ranks.of_first(self.trees[0].read_giant())
+            self._each(lambda d: self.trees[d].set_giant(giant))
 
     def pages_outside(self, name: str, least: int, first: bool, last: bool) -> np.ndarray | None:
         """As HostForest has it. If nothing may be left to link, labels are queued before that is known. `least` is more
@@ -225,10 +234,13 @@ class GpuForest:
 
     def _merge(self) -> None:
         """All forests become the same."""
-        if len(self.trees) == 1:
+        ranks = self.session.ranks
+        if len(self.trees) == 1 and ranks is None:
             return
         for tree in self.trees[1:]:
             self.trees[0].join(tree)
+        if ranks is not None:
+            self.trees[0].join_ranks(ranks, self.exchange.link)
         self.trees[0].compress()
         self.trees[0].wait()
         for tree in self.trees[1:]:
@@ -247,9 +259,11 @@ class GpuForest:
 
     def labels(self) -> tuple[np.ndarray | Held, int]:
         """As HostForest has them, after `label`; on the GPU where they were made there."""
-        if self.labels_here:
+        if self.labels_here and self.session.ranks is None:
             return self.trees[0].hand_over(), self.roots
         found = self.trees[0].read()
+        if self.labels_here:
+            return found, self.roots
         return least_members(self.session, found), int(count_roots(found))
 
     def free(self) -> None:

@@ -46,7 +46,7 @@ class Resident:
     @staticmethod
     def _to_gpu(session: Session, arrays: tuple[np.ndarray | Held, ...]) -> GpuArrays | None:
         engine = session.engine
-        if not (arrays and session.on_gpus and len(engine.devices) == 1 and session.has_room(arrays)):
+        if not (arrays and session.on_one_gpu and session.has_room(arrays)):
             return None
         from gstream.devices.gpu.resident_arrays import GpuArrays
 

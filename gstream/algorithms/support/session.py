@@ -186,6 +186,11 @@ class Session(Keeping, GpuRoom):
         return bool(self.engine.on_gpus)
 
     @property
+    def on_one_gpu(self) -> bool:
+        """Whether one GPU does all of it, so that arrays of the call may stay in its memory."""
+        return self.on_gpus and len(self.engine.devices) == 1 and self.ranks is None
+
+    @property
     def ranks(self) -> Ranks | None:
         """The processes of the run, where there are several."""
         return self.engine.exchange.ranks
@@ -342,7 +347,7 @@ class Session(Keeping, GpuRoom):
 
     def there(self, name: str, array: np.ndarray) -> Any:
         """One of the store's arrays, by name, for kernels of a GPU: its copy, which is kept, where there is one GPU."""
-        return self.engine.devices[0].there(name, array) if self.on_gpus and array.size else array
+        return self.engine.devices[0].there(name, array) if self.on_one_gpu and array.size else array
 
     def store_ids(self) -> np.ndarray:
         """id[V]: store ID of each natural index."""

@@ -76,7 +76,7 @@ def _on_gpu(session: Session, distance: Any) -> Any:
     """Breadth-first search on one GPU that keeps all pages: it looks through them, in few launches, and keeps what it
     finds. None: it does not."""
     device, tables, room = session.engine.devices[0], session.engine.graph.tables, session.engine.device_memory
-    if len(session.engine.devices) > 1 or not device.keeps_all(tables[session.gathers()[0]]):
+    if not session.on_one_gpu or not device.keeps_all(tables[session.gathers()[0]]):
         return None
     vertices, words = len(distance), len(bitmap(len(distance)))
     held = vertices * session.id_dtype.itemsize + 16 * words

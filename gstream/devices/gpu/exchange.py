@@ -82,7 +82,7 @@ class PeerExchange(Exchange):
         if not self._resident:
             self.each(call)
             return
-        for number, device in enumerate(self.devices):
+        for number, device in enumerate(self.devices, self.first):
             call(device, number)
 
     def begin(self, step: Step) -> None:
@@ -108,8 +108,8 @@ class PeerExchange(Exchange):
                     state.sent = state.keep_table(where), len(states), state.answers.address
                 if self._spread and slices is not None:  # (end, address) of cuda/pull_sum.cu
                     ends = [last - state.chunk[0] for _, last in slices]
-                    pairs = [pair for end, peer in zip(ends, states, strict=True) for pair in (end, peer.got.address)]
-                    state.slices = state.keep_table(pairs), len(states)
+                    pairs = [(end, states[number % len(states)].got.address) for number, end in enumerate(ends)]
+                    state.slices = state.keep_table([word for pair in pairs for word in pair]), len(pairs)
 
     def reduce(self, slices: Sequence[Range], pulled: PageTable | None, then: Call) -> None:
         states = [peer.state for peer in self._peers]
@@ -202,16 +202,14 @@ def take_in(state: GpuState, part: Range, cores: VertexState) -> None:
     at, count = part[0] - state.chunk[0], part[1] - part[0]
     theirs = cores.value if state.code.in_place else cores.got
     with state.span("merges", f"take in vertices {part[0]} to {part[1]} of the cores"):
-        combine_cores(state, "values of cores", "reduce_kernel", state.combined, theirs, at, count)
+        combine_cores(state, "reduce_kernel", state.combined, theirs, at, count)
         if state.code.in_place:
             words = bit_words(part)
             first, count = words.start, words.stop - words.start
-            combine_cores(state, "bits of cores", "merge_bits_kernel", state.next, cores.next, first, count)
+            combine_cores(state, "merge_bits_kernel", state.next, cores.next, first, count)
 
 
-def combine_cores(
-    state: GpuState, what: str, kernel: str, mine: Array, theirs: np.ndarray, at: int, count: int
-) -> None:  # fmt: skip
+def combine_cores(state: GpuState, kernel: str, mine: Array, theirs: np.ndarray, at: int, count: int) -> None:
     """Queue that `count` elements from `at` on of the cores' array, which is pinned, are combined into this one's.
 
     Kernels read it in host memory; where they can't it is copied piece by piece.
@@ -225,8 +223,8 @@ def combine_cores(
         if not gpu.reads_host:
             where = state.buffer("piece of cores", few * size, np.uint8).address
             gpu.write(where, part, state.stream)
-        addresses = state.put(f"addresses of {what}", np.array([mine.at(first), where], np.uint64))
-        state.launch(kernel, state.blocks(few, 256), mine.at(first), addresses.address, 2, few)
+        copies = state.table_of([mine.at(first), where])
+        state.launch(kernel, state.blocks(few, 256), mine.at(first), copies, 2, few)
         if not gpu.reads_host:
             state.wait()  # the next piece takes the same buffers
 
@@ -236,8 +234,8 @@ def reduce(state: GpuState, part: Range, peers: Sequence[GpuState]) -> None:
     words = bit_words(part)
     values, bits = [peer.combined for peer in peers], [peer.next for peer in peers]
     with state.span("merges", f"reduce vertices {part[0]} to {part[1]}"):
-        combine(state, "values", "reduce_kernel", peers, values, part[0] - state.chunk[0], part[1] - part[0])
-        combine(state, "bits", "merge_bits_kernel", peers, bits, words.start, words.stop - words.start)
+        combine(state, "reduce_kernel", peers, values, part[0] - state.chunk[0], part[1] - part[0])
+        combine(state, "merge_bits_kernel", peers, bits, words.start, words.stop - words.start)
 
 
 def add_hubs(state: GpuState, name: str, part: Range, peers: Sequence[GpuState], told: bool) -> None:
@@ -247,36 +245,53 @@ def add_hubs(state: GpuState, name: str, part: Range, peers: Sequence[GpuState],
     A page is pulled by one device until the partition changes, so all others have zero for it. Those of this slice are
     combined here and made zero again: the next pull of a page of one's own brings its sum anew.
     """
-    known, carry = state.tables[name], state.carry[name]
+    join_hubs(state, name, part, peers)
+    sum_hubs(state, name, part, told)
+    if len(peers) > 1:
+        forget_hubs(state, name, part)
+
+
+def hubs_of(state: GpuState, name: str, part: Range) -> tuple[Range, Range]:
+    """Ranges of the hubs of a part, and of what their large pages came to."""
+    known = state.tables[name]
     low, high = np.searchsorted(known.hub_ids, np.array(part, np.uint64)).tolist()
-    first, last = int(known.hub_starts[low]), int(known.hub_starts[high])
-    if first == last:
-        return
-    several = len(peers) > 1
-    if several:
-        combine(state, "hub sums", "reduce_kernel", peers, [peer.carry[name] for peer in peers], first, last - first)
-    state.launch(
-        "add_hub_sums_kernel", state.blocks(32 * (high - low), 256), known.hubs.at(low), known.starts.at(low),
-        high - low, carry.address, state.got.address, *state.chunk, state.next.address if told else 0,
-    )  # fmt: skip
-    if several:
-        state.launch("reset_kernel", state.blocks(last - first, 256), carry.at(first), last - first)
+    return (low, high), (int(known.hub_starts[low]), int(known.hub_starts[high]))
 
 
-def combine(
-    state: GpuState, what: str, kernel: str, peers: Sequence[GpuState], arrays: list[Array], at: int, count: int
-) -> None:  # fmt: skip
+def join_hubs(state: GpuState, name: str, part: Range, peers: Sequence[GpuState]) -> None:
+    """Queue that this one gets what the large pages of a part's hubs came to on any of `peers`."""
+    first, last = hubs_of(state, name, part)[1]
+    if first < last and len(peers) > 1:
+        combine(state, "reduce_kernel", peers, [peer.carry[name] for peer in peers], first, last - first)
+
+
+def sum_hubs(state: GpuState, name: str, part: Range, told: bool) -> None:
+    """Queue that what the large pages of hubs came to is added to what these got."""
+    known, (low, high) = state.tables[name], hubs_of(state, name, part)[0]
+    if low < high:
+        state.launch(
+            "add_hub_sums_kernel", state.blocks(32 * (high - low), 256), known.hubs.at(low), known.starts.at(low),
+            high - low, state.carry[name].address, state.got.address, *state.chunk, state.next.address if told else 0,
+        )  # fmt: skip
+
+
+def forget_hubs(state: GpuState, name: str, part: Range) -> None:
+    """Queue that what the large pages of a part's hubs came to is zero again."""
+    first, last = hubs_of(state, name, part)[1]
+    if first < last:
+        state.launch("reset_kernel", state.blocks(last - first, 256), state.carry[name].at(first), last - first)
+
+
+def combine(state: GpuState, kernel: str, peers: Sequence[GpuState], arrays: list[Array], at: int, count: int) -> None:
     """Queue that `count` elements from `at` on of everybody's arrays are combined into this one's: all at once, or by
-    pieces. Nobody else may combine the same elements meanwhile; what: names buffers, which the last call of that name
-    must be done with."""
+    pieces. Nobody else may combine the same elements meanwhile."""
     mine = arrays[list(peers).index(state)]
     whole = all(peer is state or state.gpu.reaches(peer.gpu) for peer in peers)
     step = max(1, count if whole else piece_bytes(state.job.vertices) // mine.dtype.itemsize)
     for first in range(at, at + count, step):
         size = min(step, at + count - first)
         where = [_reachable(state, peers, k, array, first, size) for k, array in enumerate(arrays)]
-        addresses = state.put(f"addresses of {what}", np.array(where, np.uint64))
-        state.launch(kernel, state.blocks(size, 256), mine.at(first), addresses.address, len(peers), size)
+        state.launch(kernel, state.blocks(size, 256), mine.at(first), state.table_of(where), len(peers), size)
         if not whole:
             state.wait()  # the next piece takes the same buffers
 

@@ -14,7 +14,9 @@ from gstream.devices.gpu.arrays import Array
 from gstream.devices.gpu.device import GpuDevice
 from gstream.devices.gpu.driver import DeviceError
 from gstream.devices.gpu.memory import Memory
+from gstream.devices.gpu.rank_links import Link, Part
 from gstream.devices.gpu.stream_lane import span_of
+from gstream.devices.ranks import Ranks
 from gstream.records.held import Held
 
 BLOCKS_A_PROCESSOR = 16
@@ -196,6 +198,24 @@ class Tree(Memory):
                 self.launch("link_forest_kernel", size, self.parent.address, theirs, first, size)
         self.wait()
 
+    def join_ranks(self, ranks: Ranks, link: Link) -> None:
+        """Take over the links of other ranks' forests. All ranks make this call.
+
+        From the last vertices to the first: a link of these may change while others come, and leads to a root whose own
+        link is yet to go. The other way round a root that went as such would never be linked.
+        """
+        others = [rank for rank in range(ranks.size) if rank != ranks.rank]
+        step, width = self.piece.count // len(others), self.dtype.itemsize
+        with self.gpu, self._span("merges", "join the forests of other ranks"):
+            for first in reversed(range(0, self.linked, step)):
+                size = min(step, self.linked - first)
+                rooms = [self.piece.at(k * step) for k in range(len(others))]
+                given = [Part(rank, self.parent.at(first), size * width) for rank in others]
+                taken = [Part(rank, room, size * width) for rank, room in zip(others, rooms, strict=True)]
+                link.swap(self, 0, given, taken)
+                for room in rooms:
+                    self.launch("link_forest_kernel", size, self.parent.address, room, first, size)
+
     def become(self, other: Tree) -> None:
         """Be a copy of another GPU's forest, on which nothing is queued."""
         with self.gpu:
@@ -226,11 +246,16 @@ class Tree(Memory):
             self._over()
         return int(found[0])
 
+    def set_giant(self, giant: int) -> None:
+        """Have this giant."""
+        with self.gpu:
+            self.gpu.write(self.giant.address, np.array([giant], np.uint64))
+
     def take_up(self, parent: np.ndarray, giant: int) -> None:
         """Have these parents, id[V], and this giant."""
         with self.gpu:
             self.gpu.write(self.parent.address, parent)
-            self.gpu.write(self.giant.address, np.array([giant], np.uint64))
+        self.set_giant(giant)
         self.device.stats.attribute_bytes += parent.nbytes
 
     def close(self) -> None:

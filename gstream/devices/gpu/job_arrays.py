@@ -6,6 +6,7 @@ stream, that of launches over cached pages too; the driver's barriers stand betw
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -24,6 +25,7 @@ from gstream.hostcode.generate import BLOCK
 
 HOT_SHARE = 0.775  # of a processor's shared memory: with more, L1, the rest, is halved, and a pull slower by a third
 ANSWERS = 4  # 8-byte numbers that kernels count in: active, their edges; edges looked at; held back
+TABLE_WORDS = 256
 VERTEX_BLOCKS_A_PROCESSOR = 16  # of kernels that take any launch
 
 
@@ -57,6 +59,7 @@ class JobArrays(Memory):
         self.scattered = True  # vertices of peers' slices may have got something here
         self.queued: list[str] = []  # kernels on the stream that are not known to be over
         self._extra: dict[str, Array] = {}  # small buffers that grow when needed
+        self._tables, self._tabled = dict[tuple[int, ...], int](), 0  # addresses; words that are there
         self._staging: dict[str, np.ndarray] = {}  # pinned, which kernels read and write
         self._told: Any = None  # event: the answers that were asked for have come
         self._asked: tuple[int, int] | None = None  # numbers on their way; kernels that were queued before them
@@ -209,6 +212,23 @@ class JobArrays(Memory):
         staging[: values.size] = values
         self.copy_words(staging.ctypes.data, have.address, values.size)
         return have
+
+    def table_of(self, words: Sequence[int]) -> int:
+        """Address of these 8-byte words, for a launch that comes next; queued, unless they are there."""
+        key = tuple(words)
+        if key not in self._tables:
+            first = self._tabled
+            staging = self.staging("tables", max(TABLE_WORDS, len(key)))
+            have = self.buffer("tables", len(staging), np.uint64)
+            if first + len(key) > len(staging):
+                self.wait()  # launches that read what goes
+                self._tables.clear()
+                first = 0
+            self._tabled = first + len(key)
+            staging[first : self._tabled] = key
+            self.copy_words(staging[first:].ctypes.data, have.at(first), len(key))
+            self._tables[key] = have.at(first)
+        return self._tables[key]
 
     def get(self, array: Array, first: int, count: int) -> np.ndarray:
         """A few 8-byte elements of an array, after what is queued on the stream; good until the next call."""

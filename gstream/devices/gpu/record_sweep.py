@@ -55,6 +55,20 @@ class GpuSweep:
             raise self.resident.gpu.fault(self.kernel.name, "memory ran out in the middle of its sweep")
 
     @property
+    def name(self) -> str:
+        return self.kernel.name
+
+    @property
+    def named(self) -> Arrays:
+        """Its arrays and numbers by name."""
+        return self.arrays
+
+    @property
+    def merges(self) -> dict[str, str]:
+        """How copies of the arrays that it writes become one, also of ranks."""
+        return self.kernel.merges
+
+    @property
     def alone(self) -> bool:
         """Whether one GPU sweeps: what it made of the arrays is what they become."""
         return len(self._works) == 1

@@ -1,0 +1,147 @@
+"""How arrays go from a GPU of one rank to one of another: by NCCL from memory to memory, or by MPI through the host.
+
+    link.swap(where, number, gives, takes)      where: what is on the GPU (its arrays' stream); number: of the GPU
+
+All ranks make the same calls in the same order. A part of one rank that another takes has the same bytes for both. The
+arrays are in place once the stream gets there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from gstream.devices.gpu.driver import Gpu
+from gstream.devices.ranks import Ranks
+
+PIECE_BYTES = 8 << 20  # of each part, that is in pinned memory at once
+UINT8 = 1  # ncclUint8
+
+
+class OnStream(Protocol):
+    """Arrays of one GPU, on whose stream all is queued that works on them."""
+
+    gpu: Gpu
+    stream: Any
+
+    def wait(self) -> None:
+        """Return when what is queued on the stream is over."""
+
+
+class Part(NamedTuple):
+    """Memory of a GPU that another rank takes, or gives."""
+
+    rank: int
+    address: int
+    nbytes: int
+
+
+class Link(Protocol):
+    """See the module. note: why it is not the fastest one; "" if it is."""
+
+    note: str
+
+    def swap(self, where: OnStream, number: int, gives: Sequence[Part], takes: Sequence[Part]) -> None:
+        """Queue that the parts `gives` go to their ranks, and `takes` come. Call within the GPU's context."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class StagedLink:
+    """By MPI, through pinned memory, a piece of every part at a time."""
+
+    def __init__(self, ranks: Ranks, note: str = "") -> None:
+        self._ranks, self.note = ranks, note
+        self._rooms: dict[tuple[int, str], np.ndarray] = {}  # pinned: of a GPU, for what goes or comes
+
+    def swap(self, where: OnStream, number: int, gives: Sequence[Part], takes: Sequence[Part]) -> None:
+        gpu, longest = where.gpu, max((part.nbytes for part in (*gives, *takes)), default=0)
+        for at in range(0, longest, PIECE_BYTES):
+            out, into = _piece(gives, at), _piece(takes, at)
+            given, taken = self._room(where, "gives", out), self._room(where, "takes", into)
+            for part, room in zip(out, given, strict=True):
+                gpu.queue_read(part.address, room, where.stream)
+            where.wait()  # and what came last has left its room
+            self._ranks.swap_parts(
+                [(part.rank, room) for part, room in zip(out, given, strict=True)],
+                [(part.rank, room) for part, room in zip(into, taken, strict=True)],
+            )
+            for part, room in zip(into, taken, strict=True):
+                gpu.write(part.address, room, where.stream)
+
+    def _room(self, where: OnStream, way: str, parts: Sequence[Part]) -> list[np.ndarray]:
+        """Pinned memory for each part: uint8[its bytes]."""
+        key, ends = (where.gpu.index, way), np.cumsum([part.nbytes for part in parts]).tolist()
+        have, needed = self._rooms.get(key), ends[-1] if ends else 0
+        if have is None or len(have) < needed:
+            where.wait()  # copies that read the one so far
+            have = self._rooms[key] = where.gpu.pinned(max(1, needed), np.uint8)
+        return [have[end - part.nbytes : end] for part, end in zip(parts, ends, strict=True)]
+
+    def close(self) -> None:
+        self._rooms.clear()
+
+
+class NcclLink:
+    """By NCCL, in a communicator for the GPUs of one number on all ranks.
+
+    nccl: nccl4py's bindings. A collective's ring would move no fewer bytes to a rank than parts that go straight to who
+    takes them, and knows no OR.
+    """
+
+    note = ""
+
+    def __init__(self, ranks: Ranks, nccl: Any, gpus: Sequence[Gpu]) -> None:
+        self._ranks, self._nccl, self._gpus = ranks, nccl, gpus
+        self._communicators = []
+        for gpu in gpus:
+            told = ranks.of_first(bytes(nccl.get_unique_id()) if ranks.first else None)
+            with gpu:
+                made = nccl.comm_init_rank_scalable(ranks.size, ranks.rank, 1, bytearray(told), 0)
+            self._communicators.append(made)
+
+    def swap(self, where: OnStream, number: int, gives: Sequence[Part], takes: Sequence[Part]) -> None:
+        nccl, communicator, stream = self._nccl, self._communicators[number], int(where.stream.handle)
+        nccl.group_start()
+        for part in gives:
+            nccl.send(part.address, part.nbytes, UINT8, part.rank, communicator, stream)
+        for part in takes:
+            nccl.recv(part.address, part.nbytes, UINT8, part.rank, communicator, stream)
+        nccl.group_end()
+        self._ranks.bytes_sent += sum(part.nbytes for part in gives)
+
+    def close(self) -> None:
+        """Abort, which waits for no other rank: one may have failed."""
+        made, self._communicators = self._communicators, []
+        for communicator, gpu in zip(made, self._gpus, strict=False):
+            with gpu:
+                self._nccl.comm_abort(communicator)
+
+
+def make_link(ranks: Ranks, gpus: Sequence[Gpu]) -> Link:
+    """NCCL where all ranks can load it, else MPI. All ranks make this call."""
+    nccl = _load_nccl()
+    if not ranks.any(nccl is None):
+        return NcclLink(ranks, nccl, gpus)
+    return StagedLink(ranks, "GPUs of ranks talk by MPI through host memory: pip install 'gstream[mpi]' brings NCCL")
+
+
+def _load_nccl() -> Any:
+    """nccl4py's bindings of NCCL's library; None where either is missing."""
+    try:
+        nccl = import_module("nccl.bindings.nccl")
+        nccl.get_version()
+    except Exception:  # whatever its loader raises where the library is missing
+        return None
+    return nccl
+
+
+def _piece(parts: Sequence[Part], at: int) -> list[Part]:
+    """What is left of each part from a byte on, as much as goes at once; parts without any are left out."""
+    return [
+        Part(part.rank, part.address + at, min(PIECE_BYTES, part.nbytes - at)) for part in parts if part.nbytes > at
+    ]

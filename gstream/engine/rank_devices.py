@@ -1,0 +1,84 @@
+"""The devices of one rank among those of its machine, and how the devices of all ranks agree.
+
+Ranks on one machine share its GPUs: each takes as many, one after the other by their local numbers. Where there are
+fewer GPUs than ranks, all ranks take cores.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+from gstream.devices.base import Device, Exchange
+from gstream.devices.host.device import HostDevice
+from gstream.devices.ranks import Ranks
+from gstream.options.auto_devices import cuda_has_started, gpus_there, is_auto, is_worth_a_gpu
+from gstream.options.run_options import DeviceSpec, RunOptions, parse_devices
+from pagestore.errors import GstreamError, UsageError
+
+HOST = DeviceSpec("host")
+
+
+def specs_of_rank(options: RunOptions, edges: int) -> tuple[list[DeviceSpec], str]:
+    """This rank's devices for a store of so many edges, and what is to be noted. All ranks make this call.
+
+    Raises UsageError, on all ranks, for devices that ranks can't have, and for too few GPUs.
+    """
+    ranks: Ranks = options.ranks
+    if is_auto(options.devices):
+        worth = is_worth_a_gpu(edges // ranks.size, options.host_threads, cuda_has_started())
+        if ranks.any(not (gpus_there() and worth)):
+            return [HOST], ""
+        own, why = _own_gpus(ranks, None)
+        return ([DeviceSpec("cuda", number) for number in own], "") if own else ([HOST], why)
+    wanted = parse_devices(options.devices)
+    if wanted == [HOST]:
+        return wanted, ""
+    if any(spec.kind != "cuda" for spec in wanted):
+        raise UsageError(
+            f"--devices {','.join(options.devices)}: a rank has the cores of its machine, as one device, or GPUs. Pass "
+            "--devices host or --devices cuda:0,1, and start more ranks."
+        )
+    own, why = _own_gpus(ranks, [spec.seed for spec in wanted])
+    if not own:
+        raise UsageError(f"--devices {','.join(options.devices)}: {why}. Name more, or start fewer ranks.")
+    return [DeviceSpec("cuda", number) for number in own], ""
+
+
+def _own_gpus(ranks: Ranks, named: list[int] | None) -> tuple[list[int], str]:
+    """Numbers of this rank's GPUs, of those that are `named`, or of all; none, and why, where ranks are too many."""
+    told: tuple[list[int], list[str], str] = [], [], ""
+    try:
+        from gstream.devices.gpu.driver import driver
+
+        cuda = driver()
+        count = cuda.Device.count()
+        numbers = list(range(count)) if named is None else [number for number in named if number < count]
+        told = numbers, [cuda.Device(number).pci_bus_id() for number in numbers], ""
+    except GstreamError as error:
+        told = [], [], getattr(error, "what", str(error)).removeprefix("--devices cuda: ").partition(". ")[0]
+    numbers, places, failed = told
+    mine = platform.node(), places
+    everybody = ranks.everybody((mine, failed))
+    sharing = [rank for rank, (theirs, _) in enumerate(everybody) if theirs == mine]
+    share = ranks.least(len(numbers) // len(sharing))
+    if share == 0:
+        failures = [why for _, why in everybody if why]
+        return [], failures[0] if failures else "a machine has fewer GPUs than ranks"
+    at = sharing.index(ranks.rank) * share
+    return numbers[at : at + share], ""
+
+
+def exchange_of_ranks(devices: Sequence[Device], ranks: Ranks) -> Exchange:
+    """How the devices of all ranks agree."""
+    hosts = [device for device in devices if isinstance(device, HostDevice)]
+    if hosts:
+        from gstream.devices.host.rank_exchange import RankExchange
+
+        return RankExchange(hosts, ranks)
+    from gstream.devices.gpu.rank_exchange import GpuRankExchange
+    from gstream.devices.gpu.rank_links import make_link
+
+    gpus: list[Any] = [device for device in devices if device not in hosts]
+    return GpuRankExchange(gpus, ranks, make_link(ranks, [device.gpu for device in gpus]))

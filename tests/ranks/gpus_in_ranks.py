@@ -1,0 +1,58 @@
+"""Run by mpiexec: the cases' runs by stand-ins for GPUs in each rank, against one process on the cores.
+
+mpiexec -n 2 python gpus_in_ranks.py FOLDER GPUS LINK NAME...    GPUS: of a rank; LINK: "mpi" or "nccl";
+                                                                 FOLDER/gpus-RANK.json: the outcome
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import compilers
+import instead
+import standin
+from in_ranks import difference, run
+from rank_cases import CASES, Case
+
+from gstream.devices.gpu import rank_links
+from gstream.devices.ranks import Ranks
+
+GPUS = {1: "cuda:0,1,2", 2: "cuda:0,2,1,3"}  # of two ranks, each of which reads all memory of its own GPUs
+
+
+def moved(case: Case, ranks: Ranks, folder: Path, devices: str) -> tuple[str, int]:
+    """How a case's answer by ranks differs from one by the cores, and the bytes that this rank gave to others."""
+    before = ranks.bytes_sent
+    alone, on_gpus = case, case._replace(run={**case.run, "devices": devices})
+    told = difference(run(folder, alone, None), run(folder, on_gpus, ranks))
+    sent = ranks.bytes_sent - before
+    if case.in_parts:
+        told += difference(run(folder, alone, None), run(folder, on_gpus, ranks, in_parts=True))
+    return told, sent
+
+
+def main() -> None:
+    folder, gpus, link, names = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
+    instead.install(compilers.compile_unit)
+    if link == "nccl":
+        import standin_nccl
+
+        rank_links._load_nccl = lambda: standin_nccl
+    else:
+        rank_links._load_nccl = lambda: None
+    ranks, found = Ranks(), dict[str, Any]()
+    for name in names:
+        standin.WORK.seed(f"{name} {ranks.rank}")
+        found[name], found[f"bytes of {name}"] = moved(CASES[name], ranks, folder, GPUS[gpus])
+        standin.WORK.drain()
+        assert not standin.LIVE, f"{name}: GPU memory that nobody freed"
+    (folder / f"gpus-{ranks.rank}.json").write_text(json.dumps(found))
+    ranks.wait()
+    ranks.finish()
+
+
+if __name__ == "__main__":
+    main()
