@@ -9,9 +9,8 @@ import pytest
 from choice import MODE
 from kept_calls import CALLS
 from rank_cases import CASES, REFUSED, WIDE
-from rank_processes import HERE, mpiexec
+from rank_processes import HERE, mpiexec, split_all
 
-import gstream
 from gstream.algorithms.registry import ALGORITHMS
 
 COUNTS = [2, pytest.param(3, marks=pytest.mark.long), pytest.param(5, marks=pytest.mark.long)]
@@ -23,8 +22,7 @@ NAMES = [name for name, case in CASES.items() if MODE != "some" or not case.long
 def outcome(request: pytest.FixtureRequest, stores: Path) -> list[dict[str, str]]:
     """What each rank found, of all cases in one start."""
     count = request.param
-    for store in stores.glob("*.gs"):
-        gstream.split(store, store.with_suffix(f".{count}.parts"), count, threads=1)
+    split_all(stores, count)
     done = mpiexec(count, HERE / "in_ranks.py", stores, *NAMES, *REFUSED, cwd=stores, seconds=SECONDS)
     assert done.returncode == 0, done.stderr
     return [json.loads((stores / f"{rank}.json").read_text()) for rank in range(count)]

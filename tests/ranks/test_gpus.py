@@ -1,0 +1,41 @@
+"""Ranks whose GPUs are the tests' stand-in give the answers of one process on the cores, by MPI and by NCCL."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from choice import MODE
+from rank_processes import CUDA_TESTS, HERE, mpiexec, split_all
+
+from tests.cuda.compilers import needs_gxx
+
+pytestmark = needs_gxx
+WAYS = [(1, "mpi"), *(pytest.param(way, marks=pytest.mark.long) for way in ((1, "nccl"), (2, "nccl"), (2, "mpi")))]
+FEW = ("pagerank", "bfs", "wcc")
+MANY = (
+    *FEW, "pagerank by blocks", "pagerank pushed by blocks", "bfs by blocks", "pagerank streamed", "pagerank by chunks",
+    "sssp", "kcore", "scc", "or by chunks", "sums by blocks",
+)  # fmt: skip
+NAMES = FEW if MODE == "some" else MANY
+
+
+@pytest.fixture(scope="session", params=WAYS, ids=lambda way: f"{way[0]} a rank, {way[1]}")
+def outcome(request: pytest.FixtureRequest, stores: Path) -> list[dict[str, str]]:
+    """What each of two ranks found, of all cases in one start."""
+    gpus, link = request.param
+    split_all(stores, 2)
+    words = (HERE / "gpus_in_ranks.py", stores, gpus, link, *NAMES)
+    done = mpiexec(2, *words, cwd=stores, seconds=800.0, path=CUDA_TESTS)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return [json.loads((stores / f"gpus-{rank}.json").read_text()) for rank in range(2)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gpus_of_ranks_give_the_answer_of_one_process(outcome, name):
+    assert [found[name] for found in outcome] == ["", ""]
+
+
+def test_gpus_of_ranks_exchange_values(outcome):
+    assert all(found["bytes of pagerank"] > 0 for found in outcome)
