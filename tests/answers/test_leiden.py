@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms.communities import leiden, levels
+from gstream.algorithms.communities import leiden, levels, moving
 from gstream.algorithms.support.blocks import join_lists
 from gstream.algorithms.support.refusal import CertificateError
 from pagestore.errors import UsageError
@@ -57,7 +57,7 @@ def check(example, result, resolution=1.0):
 
 
 @BOTH
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(example=examples("floats"), resolution=st.sampled_from([1.0, 0.5, 3.0, 0.0]), weighted=st.booleans())
 def test_modularity_is_as_networkx_sums_it(name, example, resolution, weighted, tmp_path_factory):
     with gstream.open(example.stored(tmp_path_factory.mktemp("leiden"))) as graph:
@@ -76,8 +76,11 @@ def test_schedules_change_nothing(name, weighted, options, monkeypatch, tmp_path
     example = big_example(directed=False)
     if weighted:
         example.weight = np.random.default_rng(2).random(len(example.source)).astype(np.float32).astype(np.float64)
+    monkeypatch.setattr(levels, "ALONE", 1000)
     monkeypatch.setattr(leiden, "ALONE", 1000)
-    options = options | ({"host_memory": 2_300_000} if "host_memory" in options else {})
+    monkeypatch.setattr(leiden, "MOST_TRIES", 1)
+    monkeypatch.setattr(leiden, "MOST_ROUNDS", 5)
+    options = options | ({"host_memory": 3_200_000} if "host_memory" in options else {})
     with gstream.open(example.stored(tmp_path)) as graph:
         expected = graph.execute(name, {"weighted": weighted, "seed": 3}, threads=1)
         result = graph.execute(name, {"weighted": weighted, "seed": 3}, certify=True, **options)
@@ -178,9 +181,28 @@ def test_wrong_use(tmp_path):
             graph.leiden(weighted=True)
 
 
-def test_chunks_depend_on_the_graph_alone():
-    before = np.arange(0, 2_000_001, 20, dtype=np.uint64)
-    bounds = levels.chunk_bounds(before)
+def test_pieces_begin_where_as_many_entries_went_before():
+    before = np.arange(0, 4_000_001, 20, dtype=np.uint64)
+    bounds = levels.pieces_of(before)
+    assert bounds[0] == 0 and bounds[-1] == len(before) - 1
     sizes = np.diff(bounds)
-    assert bounds[0] == 0 and bounds[-1] == len(before) - 1 and (sizes > 0).all()
-    assert (sizes * 21 <= levels.chunk_size(2_000_000) + 21).all()
+    assert (sizes > 0).all() and (sizes * 20 <= levels.PIECE + 20).all()
+    assert levels.pieces_of(np.zeros(3, np.uint64)) == [0, 2]
+
+
+def test_slices_hold_each_vertex_that_is_due_once():
+    due, order = np.ones(1000, np.uint8), np.empty(1000, np.uint32)
+    due[::3] = 0
+    wanted, bounds = np.flatnonzero(due), np.zeros(10, np.int64)
+    moving.list_due(due, np.uint64(5), order, bounds, np.zeros(1, np.int64))
+    assert bounds[0] == 0 and bounds[8] == len(wanted) and not due.any()
+    assert np.array_equal(np.sort(order[: len(wanted)]), wanted)
+    slices = [order[low:high] for low, high in zip(bounds[:8], bounds[1:9], strict=True)]
+    assert all((np.diff(part.astype(int)) > 0).all() and len(part) > 40 for part in slices)
+
+
+def test_of_two_vertices_that_want_each_other_one_goes():
+    part, to = np.arange(4, dtype=np.uint32), np.array([1, 0, 1, 3], np.uint32)
+    arrays = part, np.ones(4), np.full(4, 2.0), np.full(4, 2.0), np.ones(4), np.zeros(4, np.uint8), to, np.ones(4)
+    moving.make_merges(np.arange(3, dtype=np.uint32), *arrays, np.zeros(1, np.int64))
+    assert part[0] == part[1] < 2 and part[2] == 2  # 2 wants 1, which is not to stay

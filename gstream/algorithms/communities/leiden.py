@@ -4,10 +4,11 @@
 
 Vertices move to the neighbouring community of largest gain, by rounds, until nearly none moves. Leiden then parts each
 community into connected parts. The parts, or Louvain's communities, are the vertices of the next, smaller graph.
-Vertices of a slice choose at the same time (levels.py); among equal gains the least community wins. Slices are of
-vertices whose lists lie together, so that stores of other orders have other answers, as good. Leiden draws parts at
-random, and here each vertex takes the best one. At the end Leiden's communities are split into what is connected,
-and a second pass begins with them.
+Vertices of a slice choose at the same time (levels.py); among equal gains the least community wins. Slices are by a
+hash of the seed, two in the first rounds and ever more: few vertices at once change places for ever. Stores of other
+orders have other answers, as good. Leiden draws parts at random, and here each vertex takes the best one. At the end
+Leiden's communities are split into what is connected, and a second pass begins with them. Answers for small graphs
+differ most from seed to seed: of several the best one is taken.
 
 Certificate: the modularity is summed again from the store's edges, and of Leiden each community is one component.
 """
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.communities import moving
-from gstream.algorithms.communities.levels import ALONE, SLICES, Held, Level, Stored, Tables, chunk_room, coarser
+from gstream.algorithms.communities.levels import ALONE, Held, Level, Stored, Tables, coarser, lists_room
 from gstream.algorithms.components.forest import compress
 from gstream.algorithms.declaration import NOT_NEGATIVE, NUMBER, SEED, WEIGHTED, WHOLE, Algorithm, Option, Work
 from gstream.algorithms.support.refusal import check_said, refuse, refuse_vertices
@@ -40,7 +41,7 @@ ALGORITHMS = (
             Option("max_levels", WHOLE, 32, "end after N levels"),
         ),
         proof="certify_leiden", proof_bytes=200, certificate="modularity summed again, communities connected",
-        weights=NOT_NEGATIVE, holds="82; lists where they fit, else chunks of them; smaller graphs",
+        weights=NOT_NEGATIVE, holds="82; lists, by blocks where they do not fit; smaller graphs",
         units=("..labelling.cdlp:gather_labels", ".moving:gather_weighted"),
         work=Work(edges=40.0, gpu_edges=60.0, spread=2.5),
     ),
@@ -54,7 +55,7 @@ ALGORITHMS = (
             Option("max_levels", WHOLE, 32, "end after N levels"),
         ),
         proof="certify_louvain", proof_bytes=200, certificate="modularity summed again",
-        weights=NOT_NEGATIVE, holds="48; lists where they fit, else chunks of them; smaller graphs",
+        weights=NOT_NEGATIVE, holds="48; lists, by blocks where they do not fit; smaller graphs",
         units=("..labelling.cdlp:gather_labels", ".moving:gather_weighted"),
         work=Work(edges=30.0, gpu_edges=60.0, spread=2.5),
     ),
@@ -64,6 +65,12 @@ MOST_ROUNDS = 64
 FEW = 1000  # a round in which at most one in so many vertices moves is the last, where more than one moves at once
 VERTEX_BYTES = 128  # arrays of all vertices, the lists' beginnings and sizes among them
 TABLE_BYTES = 64  # of a thread's table, for each vertex that may be in it
+SLICES = 2  # of the first rounds
+ROUNDS_A_DOUBLING = 4  # of the slices
+MOST_SLICES = 64
+MERGE_SLICES = 8  # of Leiden's refinement, one round
+TRIED = 1 << 21  # entries of as many tries as are made
+MOST_TRIES = 4
 PASSES = 2  # of Leiden: the second begins with the first one's communities, as igraph and leidenalg do
 
 
@@ -89,11 +96,25 @@ def _run(session: Session, refined: bool, weighted: bool, resolution: float, see
         raise UsageError(f"--max-levels {max_levels}: must be at least 1. Or leave it out.")
     later = _check_memory(session, weighted)
     where = np.arange(session.meta.vertices, dtype=session.id_dtype)
-    session.reserve(where, where)
+    session.reserve(where, where, where)
     stored = Stored(session, weighted, where, later)
-    side, rounds, levels = None, 0, 0
-    for _ in range(PASSES if refined else 1):
-        state, place = Partition(session, stored, resolution, seed, side=side), where
+    side, found, rounds = where, dict[str, Any](), 0
+    for attempt in range(max(1, min(MOST_TRIES, TRIED // max(stored.entries, 1)))):
+        salt = salted(seed % 2**64, attempt)
+        other, new, more = _try(stored, where, refined, resolution, salt, max_levels)
+        rounds += more
+        if not found or new["modularity"] > found["modularity"]:
+            side, found = other, new
+    return [Column("community", _named(session, side), holds="natural")], found | session.finish(rounds, True)
+
+
+def _try(
+    stored: Stored, where: np.ndarray, refined: bool, resolution: float, salt: int, max_levels: int
+) -> tuple[np.ndarray, dict[str, Any], int]:
+    """(id[V], numbers of communities; summary; rounds). where: id[V], ascending numbers."""
+    side, rounds, levels, found = None, 0, 0, dict[str, Any]()
+    for number in range(PASSES if refined else 1):
+        state, place = Partition(stored.session, stored, resolution, salted(salt, number), side=side), where
         for level in range(1, max_levels + 1):
             rounds += state.move()
             if level == max_levels or state.communities() == state.level.vertices:
@@ -109,7 +130,7 @@ def _run(session: Session, refined: bool, weighted: bool, resolution: float, see
         state.free()
         side = numbered(side)[0]
     assert side is not None
-    return [Column("community", _named(session, side), holds="natural")], found | session.finish(rounds, True)
+    return side, found, rounds
 
 
 def _check_memory(session: Session, weighted: bool) -> int:
@@ -118,7 +139,7 @@ def _check_memory(session: Session, weighted: bool) -> int:
     meta, wide = session.meta, session.id_dtype.itemsize // 4
     threads, entries = session.engine.workers.threads, (1 + session.meta.directed) * session.meta.edges
     swept = VERTEX_BYTES * wide * meta.vertices
-    least = swept + chunk_room(session, weighted)
+    least = swept + lists_room(session, weighted)
     tables = threads * TABLE_BYTES * wide * max(meta.vertices, 8)
     smaller = 3 * entries * (session.id_dtype.itemsize + 8)
     pages = session.least_pages(weighted)
@@ -130,14 +151,14 @@ class Partition:
     """Communities of a level's vertices."""
 
     def __init__(
-        self, session: Session, level: Level, resolution: float, seed: int, strength: np.ndarray | None = None,
+        self, session: Session, level: Level, resolution: float, salt: int, strength: np.ndarray | None = None,
         side: np.ndarray | None = None,
     ) -> None:  # fmt: skip
-        """strength, side: where they are known; else each vertex is a community."""
-        self.session, self.level, self.resolution, self.seed = session, level, resolution, seed
+        """salt: of the order of visits. strength, side: where they are known; else each vertex is a community."""
+        self.session, self.level, self.resolution, self.salt = session, level, resolution, salt
         vertices, kind = level.vertices, session.id_dtype
         self.side = np.arange(vertices, dtype=kind) if side is None else side
-        self.to, self.order, self.due = self.side.copy(), np.empty(vertices, kind), np.ones(vertices, np.uint8)
+        self.to, self.order, self.due = np.empty(vertices, kind), np.empty(vertices, kind), np.empty(vertices, np.uint8)
         self.strength = np.zeros(vertices) if strength is None else strength
         session.reserve(self.side, self.to, self.order, self.due, self.strength, self.strength)
         if strength is None:
@@ -146,50 +167,49 @@ class Partition:
         self.total = np.bincount(self.side, self.strength, vertices)
         self.twice = float(self.strength.sum())  # exact, as all sums of weights are
         self.factor = resolution / self.twice if self.twice else 0.0
-        for first, end in pairwise(level.chunks):
-            hashed = _mixed(np.arange(first, end, dtype=np.uint64) + np.uint64(seed % 2**64))
-            self.order[first:end] = np.argsort(hashed, kind="stable") + first
         self.at_once = level.entries <= ALONE
-        longest = max((int(np.diff(lists.starts).max(initial=1)) for lists in level.parts()), default=1)
-        self.tables = Tables(session, min(longest, vertices) if vertices else 1)
+        self.tables = Tables(session, min(level.longest, vertices) if vertices else 1)
 
     def communities(self) -> int:
         """How many there are."""
         return int(np.count_nonzero(np.bincount(self.side, minlength=1))) if len(self.side) else 0
 
-    def _slices(self, lists: Any, turn: int) -> Any:
-        """(begin, step, count) of the vertices of `order` that choose at the same time."""
-        for first, end in pairwise(lists.chunks):
-            if self.at_once:
-                yield first, 1, end - first
-                continue
-            size = -(-(end - first) // SLICES)
-            for number in range(SLICES):
-                if turn % 2:  # who chooses at the same time as another in one round does not in the next
-                    yield first + number, SLICES, max(0, -(-(end - first - number) // SLICES))
-                else:
-                    yield first + number * size, 1, max(0, min(size, end - first - number * size))
+    def _visits(self, turn: int, slices: int) -> list[np.ndarray]:
+        """The vertices that are due, slice by slice; none is due any more."""
+        salt = salted(self.salt, turn)
+        if self.at_once:
+            visited = np.flatnonzero(self.due)
+            hashed = _mixed(visited.astype(np.uint64) ^ np.uint64(salt))
+            return [visited[np.argsort(hashed, kind="stable")].astype(self.order.dtype)]
+        bounds = np.zeros(slices + 2, np.int64)
+        self.session.each(moving.list_due, self.due, np.uint64(salt), self.order, bounds, items=0)
+        return [self.order[begin:end] for begin, end in pairwise(bounds[:-1].tolist())]
 
     def move(self) -> int:
         """Move vertices by rounds; returns these."""
         session, moved, rounds = self.session, np.zeros(1, np.int64), 0
         few = 0 if self.at_once else self.level.vertices // FEW
-        known = self.side, self.total, self.strength, self.due
+        known = self.side, self.total, self.strength
+        np.greater(self.strength, 0, out=self.due.view(np.bool_))
         while rounds < MOST_ROUNDS and self.twice:
             moved[0] = 0
-            for lists in self.level.parts(self.due):
-                for taken in self._slices(lists, rounds):
+            slices = min(MOST_SLICES, SLICES << rounds // ROUNDS_A_DOUBLING)
+            for visited in self._visits(rounds, slices):
+                for lists, begin, end in self.level.among(visited):
                     session.look(
-                        moving.choose_moves, *lists.arrays, self.order, *taken, *known, self.factor, self.at_once,
-                        self.to, moved, *self.tables.arrays, items=0 if self.at_once else None,
+                        moving.choose_moves, *lists.arrays, visited, begin, end, *known, self.due, self.factor,
+                        self.at_once, self.to, moved, *self.tables.arrays, items=self._items(end - begin),
                     )  # fmt: skip
-                    if not self.at_once:
-                        given = (lists.starts, lists.ids, lists.first, self.order, *taken, *known, self.to)
-                        session.look(moving.make_moves, *given)
+                if not self.at_once:
+                    session.each(moving.make_moves, visited, *known, self.to, items=4 * len(visited))
             rounds += 1
             if moved[0] <= few:
                 break
         return rounds
+
+    def _items(self, visits: int) -> int:
+        """What so many visits come to, for `session.each`."""
+        return 0 if self.at_once else visits * (8 + 4 * self.level.entries // max(self.level.vertices, 1))
 
     def refine(self) -> np.ndarray:
         """id[V]: connected parts of the communities, each named by a vertex that is in it."""
@@ -201,16 +221,18 @@ class Partition:
             session.look(moving.sum_lists, *lists.arrays, 0.0, self.side, inner)
         cut = inner.copy()
         merging = part, bulk, cut, inner
-        for lists in self.level.parts():
-            for taken in self._slices(lists, 0):
+        self.to[:] = part
+        np.greater(self.strength, 0, out=self.due.view(np.bool_))
+        for visited in self._visits(MOST_ROUNDS, MERGE_SLICES):
+            for lists, begin, end in self.level.among(visited):
                 session.look(
-                    moving.choose_merges, *lists.arrays, self.order, *taken, self.side, self.total, self.strength,
+                    moving.choose_merges, *lists.arrays, visited, begin, end, self.side, self.total, self.strength,
                     *merging, mixed_in, self.factor, self.at_once, self.to, linked, *self.tables.arrays,
-                    items=0 if self.at_once else None,
+                    items=self._items(end - begin),
                 )  # fmt: skip
-                if not self.at_once:
-                    given = (self.order, *taken, *merging, self.strength, mixed_in, self.to, linked)
-                    session.each(moving.make_merges, *given, items=0)
+            if not self.at_once:
+                session.each(moving.make_merges, visited, *merging, self.strength, mixed_in, self.to, linked)
+                self.to[visited] = visited
         session.release(part, mixed_in, inner, linked, bulk, inner)
         return part
 
@@ -226,7 +248,7 @@ class Partition:
         self.tables.free()
         level = coarser(self.session, self.level, place, groups)
         self.free()
-        return Partition(self.session, level, self.resolution, self.seed, strength, side)
+        return Partition(self.session, level, self.resolution, salted(self.salt, MOST_ROUNDS + 1), strength, side)
 
     def free(self) -> None:
         """Give the memory back, but that of the store's lists."""
@@ -267,6 +289,11 @@ def numbered(label: np.ndarray) -> tuple[np.ndarray, int]:
     there[1:][label] = 1
     np.cumsum(there, out=there)
     return there[:-1][label], int(there[-1])
+
+
+def salted(salt: int, number: int) -> int:
+    """A hash of both."""
+    return int(_mixed(_mixed(np.array([salt], np.uint64)) + np.uint64(number))[0])
 
 
 def _mixed(x: np.ndarray) -> np.ndarray:

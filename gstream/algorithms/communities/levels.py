@@ -1,8 +1,8 @@
-"""Levels of Louvain and Leiden: the store's graph, gathered by chunks of vertices, and smaller graphs in host memory.
+"""Levels of Louvain and Leiden: the store's graph, gathered by blocks of lists, and smaller graphs in host memory.
 
-A chunk is a range of vertices with some CHUNK entries; it depends on the graph alone. Vertices of a chunk are visited
-in an order by a hash of the seed, in SLICES slices; all of a slice choose before any of them moves. So threads, devices
-and memory change nothing. Where memory has no room for all lists, a block of them is one chunk.
+Vertices are visited in slices by a hash of the seed; all of a slice choose before any of them moves. So threads,
+devices and memory change nothing. Where memory has no room for all lists, a slice's lists are gathered block by block.
+Small graphs have room in any case: one thread visits their vertices in an order by the hash.
 
 Weights are rounded to multiples of a power of two, so coarse that the sum of all is exact in float64: integers that sum
 to less than 2^53 stay as they are, others lose less than a rounding of the sum.
@@ -21,15 +21,12 @@ import numpy as np
 
 from gstream.algorithms.communities import moving
 from gstream.algorithms.labelling.cdlp import gather_labels
-from gstream.algorithms.support.blocks import Blocks, OnGpu, gather, head_of, neighbours
+from gstream.algorithms.support.blocks import ROOM_SHARE, VERTEX_BYTES, Blocks, OnGpu, gather, head_of, neighbours
 from gstream.algorithms.support.session import Session
 from pagestore.errors import CapError
 
-CHUNK = 1 << 20  # entries and vertices of a chunk, at most, but for one longer list
-LEAST_CHUNK = 1 << 12
-CHUNKS = 16  # of a graph with fewer entries than as many chunks have
-SLICES = 8  # of a chunk: the vertices that choose at the same time
 ALONE = 1 << 14  # entries of a graph whose vertices one thread visits one by one
+PIECE = 1 << 20  # entries that groups are added up of at once, but for one larger group
 EXACT_BITS = 53  # of integers in float64
 WEIGHTED = np.dtype([("neighbour", np.uint32), ("weight", np.float64)])  # bytes of an entry in blocks
 WEIGHTED_WIDE = np.dtype([("neighbour", np.uint64), ("weight", np.float64)])
@@ -37,13 +34,12 @@ WEIGHTED_WIDE = np.dtype([("neighbour", np.uint64), ("weight", np.float64)])
 
 @dataclass(frozen=True)
 class Lists:
-    """Lists of vertices [first, first + len(starts) - 1); chunks: bounds of those in it."""
+    """Lists of vertices [first, first + len(starts) - 1)."""
 
     starts: np.ndarray
     ids: np.ndarray
     weights: np.ndarray
     first: int
-    chunks: list[int]
 
     @property
     def arrays(self) -> tuple[Any, ...]:
@@ -56,17 +52,12 @@ def entry_dtype(session: Session, weighted: bool) -> np.dtype:
     return (WEIGHTED_WIDE if wide else WEIGHTED) if weighted else session.id_dtype
 
 
-def chunk_size(entries: int) -> int:
-    """Entries and vertices of a chunk of a graph."""
-    return min(CHUNK, max(LEAST_CHUNK, entries // CHUNKS))
-
-
-def chunk_bounds(before: np.ndarray) -> list[int]:
-    """First vertices of the chunks, and V. before: u8[V + 1], entries before each vertex."""
-    vertices, size = len(before) - 1, chunk_size(int(before[-1]))
-    whole = int(before[-1]) + vertices
-    cuts = (bisect_left(range(vertices), at, key=lambda v: int(before[v]) + v) for at in range(0, whole, size))
-    return sorted({*cuts, vertices})
+def pieces_of(before: np.ndarray) -> list[int]:
+    """Bounds of pieces with some PIECE entries. before: u8[n + 1], entries before each group."""
+    cuts = (
+        bisect_left(range(len(before) - 1), at, key=lambda g: int(before[g])) for at in range(0, int(before[-1]), PIECE)
+    )
+    return sorted({0, *cuts, len(before) - 1})
 
 
 class Stored:
@@ -82,12 +73,8 @@ class Stored:
         dtype = entry_dtype(session, weighted)
         on_gpu = OnGpu(identity.nbytes, dtype.itemsize, 8)
         self.blocks = Blocks(session, sizes, dtype, on_gpu=on_gpu, later=later)
-        self.chunks = chunk_bounds(self.blocks.before)
-        if len(self.blocks) > 1:
-            session.release(self.blocks.before)
-            self.blocks = Blocks(session, sizes, dtype, later=later, cuts=self.chunks)
-            if self.blocks.bounds != self.chunks:
-                raise self._too_little()
+        if len(self.blocks) > 1 and self.entries <= ALONE:
+            raise self._too_little()
         session.release(sizes)
         del sizes
         self.ids = np.empty(self.blocks.most_entries, session.id_dtype)
@@ -101,14 +88,28 @@ class Stored:
     def entries(self) -> int:
         return int(self.blocks.before[-1])
 
-    def parts(self, due: np.ndarray | None = None) -> Iterator[Lists]:
-        """The lists, block by block; with `due` (u1[V]) only those with a vertex that is due."""
+    @property
+    def longest(self) -> int:
+        """Entries of the longest list."""
+        return int(np.diff(self.blocks.before).max(initial=1))
+
+    def parts(self) -> Iterator[Lists]:
+        """The lists, block by block."""
+        for lists, _, _ in self.among(None):
+            yield lists
+
+    def among(self, visited: np.ndarray | None) -> Iterator[tuple[Lists, int, int]]:
+        """(lists, begin, end) of the blocks that have lists of visited[begin:end], and of all blocks without `visited`.
+        visited: id[n], ascending where there are several blocks."""
         if self._whole is None and len(self.blocks) == 1:
             self._whole = self._gather(0)
-        for number in range(len(self.blocks)):
-            first, end = self.blocks.bounds[number : number + 2]
-            if due is None or due[first:end].any():
-                yield self._whole or self._gather(number)
+        bounds = self.blocks.bounds
+        cuts = [0] * len(bounds) if visited is None else np.searchsorted(visited, bounds).tolist()
+        if visited is not None and self._whole is not None:
+            cuts = [0, len(visited)]
+        for number, (begin, end) in enumerate(pairwise(cuts)):
+            if visited is None or begin < end:
+                yield self._whole or self._gather(number), begin, end
 
     def _gather(self, number: int) -> Lists:
         block, session = self.blocks.range(number), self.session
@@ -121,27 +122,28 @@ class Stored:
                 np.multiply(np.rint(np.divide(heavy, self._unit, out=heavy), out=heavy), self._unit, out=heavy)
         else:
             gather(session, block, gather_labels, (self._identity, ids, room), cursor)
-        inside = self.chunks if len(self.blocks) == 1 else [block.first, block.end]
-        return Lists(block.starts, ids, heavy, block.first, inside)
+        return Lists(block.starts, ids, heavy, block.first)
 
     def _too_little(self) -> CapError:
-        """A chunk has no room."""
+        """A small graph has no room."""
         session = self.session
-        need = session.engine.beside_bytes + chunk_room(session, self.weighted) + session.least_pages(True)
+        need = session.engine.beside_bytes + lists_room(session, self.weighted) + session.least_pages(True)
         return CapError(
-            f"--host-memory {session.engine.host_memory} bytes: too little; {need} bytes are needed at least: lists "
-            f"of {chunk_size(self.entries)} neighbours must fit a quarter of what is left. Raise --host-memory.",
+            f"--host-memory {session.engine.host_memory} bytes: too little; {need} bytes are needed at least: all "
+            f"{self.entries} neighbours of a small graph must fit a quarter of what is left. Raise --host-memory.",
             "--host-memory",
             need,
         )
 
 
-def chunk_room(session: Session, weighted: bool) -> int:
-    """Bytes with which a chunk has room in any case."""
-    entries = (1 + session.meta.directed) * session.meta.edges
-    size = min(chunk_size(entries), entries + session.meta.vertices)
-    longest = size + session.meta.max_out_degree + session.meta.max_in_degree
-    return 4 * longest * (entry_dtype(session, weighted).itemsize + 16)
+def lists_room(session: Session, weighted: bool) -> int:
+    """Bytes with which lists have room in any case: all those of a small graph, else the longest."""
+    meta = session.meta
+    entries = (1 + meta.directed) * meta.edges
+    longest = min(entries, max(ALONE, meta.max_out_degree + meta.max_in_degree))
+    return ROOM_SHARE * (
+        longest * (entry_dtype(session, weighted).itemsize) + VERTEX_BYTES * min(meta.vertices, longest + 1)
+    )
 
 
 def unit_of(session: Session) -> float:
@@ -159,7 +161,7 @@ class Held:
 
     def __init__(self, session: Session, starts: np.ndarray, ids: np.ndarray, weights: np.ndarray) -> None:
         self.session, self.vertices = session, len(starts) - 1
-        self._lists = Lists(starts, ids, weights, 0, chunk_bounds(starts))
+        self._lists = Lists(starts, ids, weights, 0)
         session.reserve(starts, ids, weights)
 
     @property
@@ -167,12 +169,17 @@ class Held:
         return len(self._lists.ids)
 
     @property
-    def chunks(self) -> list[int]:
-        return self._lists.chunks
+    def longest(self) -> int:
+        """Entries of the longest list."""
+        return int(np.diff(self._lists.starts).max(initial=1))
 
-    def parts(self, due: np.ndarray | None = None) -> Iterator[Lists]:
+    def parts(self) -> Iterator[Lists]:
         """All lists at once."""
         yield self._lists
+
+    def among(self, visited: np.ndarray) -> Iterator[tuple[Lists, int, int]]:
+        """As Stored.among."""
+        yield self._lists, 0, len(visited)
 
     def free(self) -> None:
         """Give the memory back."""
@@ -220,7 +227,7 @@ def coarser(session: Session, level: Level, place: np.ndarray, count: int) -> He
         before = np.append(np.uint64(0), np.cumsum(sizes))[bounds.astype(np.int64)]
         room = np.minimum(np.diff(before), np.uint64(count))
         tables = Tables(session, int(room.max(initial=1)))
-        cuts = chunk_bounds(np.append(np.uint64(0), np.cumsum(room)))
+        cuts = pieces_of(np.append(np.uint64(0), np.cumsum(room)))
         for low, high in pairwise(cuts):
             pieces.append((groups[low:high], *_added(session, lists, level.own, members, bounds[low : high + 1],
                                                      place, room[low:high], tables)))  # fmt: skip
@@ -229,7 +236,7 @@ def coarser(session: Session, level: Level, place: np.ndarray, count: int) -> He
     for groups, found, _, _ in pieces:
         counts[groups.astype(np.int64) + 1] += found
     starts = np.cumsum(counts, dtype=np.uint64)
-    if len(level.chunks) == 2 or isinstance(level, Held) or len(level.blocks) == 1:  # groups ascend over the pieces
+    if isinstance(level, Held) or len(level.blocks) == 1:  # groups ascend over the pieces
         ids = np.concatenate([piece[2] for piece in pieces]) if pieces else np.empty(0, kind)
         weights = np.concatenate([piece[3] for piece in pieces]) if pieces else np.empty(0)
         return Held(session, starts, ids, weights)

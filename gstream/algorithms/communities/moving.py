@@ -7,8 +7,8 @@ float64 (levels.py), so no sum depends on the order of threads.
 * side: id[V], the community of each vertex. to: id[V], where it goes; elsewhere equal to `side`.
 * strength: float64[V], weights at each vertex. total: float64[V], the sum of that over a community.
 * due: u1[V], vertices that are to be looked at. factor: the resolution by the sum of all strengths.
-* order: id[V], vertices as they are visited. A call visits order[begin + i * step] for i < count. With `at_once` one
-  thread moves a vertex before it looks at the next one.
+* order: id[V], vertices as they are visited. A call visits order[begin:end]. With `at_once` one thread moves a vertex
+  before it looks at the next one.
 * keys, sums, used: id, float64 and id[threads * slots], a hash table for each thread, empty (all bits set in keys)
   before and after. turn: int64[1], 0, from which threads take their tables.
 """
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.components.forest import link
-from gstream.algorithms.support.shared import blocks
+from gstream.algorithms.support.shared import blocks, mixed
 from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import helper, kernel
@@ -114,10 +114,10 @@ def sum_of(keys, sums, base, mask, key):
 
 
 @helper
-def wake(ids, low, high, to, new, due):
+def wake(ids, low, high, side, new, due):
     """Neighbours outside the community `new` are to be looked at again."""
     for place in range(low, high):
-        if to[ids[place]] != new:
+        if side[ids[place]] != new:
             due[ids[place]] = 1
 
 
@@ -130,21 +130,42 @@ def move(v, side, total, strength, new):
 
 
 @kernel
+def list_due(due, salt, order, bounds, counter):
+    """Put the vertices that are due into `order`, slice by slice and ascending, and set `due` to 0, by one thread.
+
+    A hash of vertex and salt says the slice. bounds: int64[slices + 2], of a power of two of slices, zero; slice k is
+    order[bounds[k]:bounds[k + 1]].
+    """
+    last = u64(len(bounds) - 3)
+    for v in range(len(due)):
+        if due[v] != 0:
+            bounds[u64(2) + (mixed(u64(v) ^ u64(salt)) & last)] += 1
+    for k in range(2, len(bounds)):
+        bounds[k] += bounds[k - 1]
+    for v in range(len(due)):
+        if due[v] != 0:
+            k = u64(1) + (mixed(u64(v) ^ u64(salt)) & last)
+            order[bounds[k]] = v
+            bounds[k] += 1
+            due[v] = 0
+    return u64(0)
+
+
+@kernel
 def choose_moves(
-    starts, ids, weights, first, order, begin, step, count, side, total, strength, due, factor, at_once, to, moved,
+    starts, ids, weights, first, order, begin, end, side, total, strength, due, factor, at_once, to, moved,
     keys, sums, used, turn, threads, counter,
 ):  # fmt: skip
-    """to: for vertices that are due, the community of largest gain in modularity, the least of several; moved:
-    int64[1], how many change theirs. Returns the edges looked at."""
+    """to: the community of largest gain in modularity, the least of several; moved: int64[1], how many vertices change
+    theirs. Neighbours of those that do are due. Returns the edges looked at."""
     base, slots = table_of(keys, turn, threads)
     edges, moves = u64(0), 0
-    for early, late in blocks(counter, count, RUN):
+    for early, late in blocks(counter, end - begin, RUN):
         for index in range(early, late):
-            v = u64(order[u64(begin) + index * u64(step)])
+            v = u64(order[u64(begin) + index])
             low, high = starts[v - u64(first)], starts[v - u64(first) + u64(1)]
-            if due[v] == 0 or low == high:
-                continue
-            due[v] = 0
+            if at_once:
+                due[v] = 0
             mask, own, mine = mask_of(high - low, slots), side[v], strength[v]
             found = add_up(ids, weights, low, high, v, f64(0), side, keys, sums, used, base, mask, u64(0))
             edges += high - low
@@ -160,30 +181,25 @@ def choose_moves(
                 if gain > most or (gain == most and best != own and other < best):
                     best, most = other, gain
             clear(keys, used, base, found)
+            to[v] = best
             if best != own:
-                to[v] = best
                 moves += 1
+                wake(ids, low, high, side, best, due)
                 if at_once:
                     move(v, side, total, strength, best)
-                    wake(ids, low, high, to, best, due)
     atomic_add(moved, 0, moves)
     return edges
 
 
 @kernel
-def make_moves(starts, ids, first, order, begin, step, count, side, total, strength, due, to, counter):
-    """Move the visited vertices to where `to` says. Returns the edges looked at."""
-    edges = u64(0)
-    for early, late in blocks(counter, count, RUN):
+def make_moves(order, side, total, strength, to, counter):
+    """Move the visited vertices to where `to` says."""
+    for early, late in blocks(counter, len(order), RUN):
         for index in range(early, late):
-            v = u64(order[u64(begin) + index * u64(step)])
-            if to[v] == side[v]:
-                continue
-            low, high = starts[v - u64(first)], starts[v - u64(first) + u64(1)]
-            move(v, side, total, strength, to[v])
-            wake(ids, low, high, to, to[v], due)
-            edges += high - low
-    return edges
+            v = u64(order[index])
+            if to[v] != side[v]:
+                move(v, side, total, strength, to[v])
+    return u64(0)
 
 
 @kernel
@@ -208,15 +224,15 @@ def sum_lists(starts, ids, weights, first, own, side, inner, counter):
 def merge(v, new, linked, part, bulk, cut, inner, strength, mixed_in):
     """Put v, which is alone in its part, into the part `new`."""
     part[v] = new
-    bulk[new] += strength[v]
-    cut[new] += inner[v] - f64(2) * linked
+    atomic_add(bulk, u64(new), strength[v])
+    atomic_add(cut, u64(new), inner[v] - f64(2) * linked)
     bulk[v], cut[v] = f64(0), f64(0)
     mixed_in[v], mixed_in[new] = 1, 1
 
 
 @kernel
 def choose_merges(
-    starts, ids, weights, first, order, begin, step, count, side, total, strength, part, bulk, cut, inner, mixed_in,
+    starts, ids, weights, first, order, begin, end, side, total, strength, part, bulk, cut, inner, mixed_in,
     factor, at_once, to, linked, keys, sums, used, turn, threads, counter,
 ):  # fmt: skip
     """Leiden's refinement (Traag, Waltman, van Eck 2019, algorithm A.2), with the largest gain in place of a drawn one.
@@ -224,18 +240,17 @@ def choose_merges(
 
     part: id[V], parts of communities, each named by a vertex that is in it. bulk: float64[V], strengths of a part; cut:
     weights between it and the rest of its community; inner: those of a vertex alone. mixed_in: u1[V], whether a part
-    has had two vertices. to: the part; linked: float64[V], weights between the vertex and that. Returns the edges
-    looked at.
+    has had two vertices. to: the part, v itself where it finds none; linked: float64[V], weights between the vertex and
+    that. Returns the edges looked at.
     """
     base, slots = table_of(keys, turn, threads)
     edges = u64(0)
-    for early, late in blocks(counter, count, RUN):
+    for early, late in blocks(counter, end - begin, RUN):
         for index in range(early, late):
-            v = u64(order[u64(begin) + index * u64(step)])
+            v = u64(order[u64(begin) + index])
             low, high = starts[v - u64(first)], starts[v - u64(first) + u64(1)]
             mine, whole = strength[v], total[side[v]]
-            to[v] = v
-            if mixed_in[v] != 0 or inner[v] < factor * mine * (whole - mine) or low == high:
+            if mixed_in[v] != 0 or inner[v] < factor * mine * (whole - mine):
                 continue
             mask = mask_of(high - low, slots)
             found = add_up(ids, weights, low, high, v, f64(0), part, keys, sums, used, base, mask, u64(0))
@@ -259,14 +274,16 @@ def choose_merges(
 
 
 @kernel
-def make_merges(order, begin, step, count, part, bulk, cut, inner, strength, mixed_in, to, linked, counter):
-    """Merge the visited vertices in their order, by one thread. One that was joined stays, and none joins a part whose
-    vertex has left: so parts stay connected."""
-    for index in range(u64(count)):
-        v = u64(order[u64(begin) + index * u64(step)])
-        new = u64(to[v])
-        if new != v and mixed_in[v] == 0 and part[new] == new:
-            merge(v, new, linked[v], part, bulk, cut, inner, strength, mixed_in)
+def make_merges(order, part, bulk, cut, inner, strength, mixed_in, to, linked, counter):
+    """Merge the visited vertices into the parts whose vertices stay; of two that want each other, the first by a hash
+    goes. So parts stay connected. `to` is v itself for vertices that are not
+    visited."""
+    for early, late in blocks(counter, len(order), RUN):
+        for index in range(early, late):
+            v = u64(order[index])
+            new = u64(to[v])
+            if new != v and (to[new] == new or (to[new] == v and mixed(v) < mixed(new))):
+                merge(v, new, linked[v], part, bulk, cut, inner, strength, mixed_in)
     return u64(0)
 
 
