@@ -12,14 +12,17 @@ store's edges are decoded again and must be the input's, as a multiset.
 
 from __future__ import annotations
 
+import filecmp
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench import ours, stores
 from bench.child import Run, gstream, run
 from bench.context import Context
 from bench.figures import Figure, Samples, check
-from bench.graphs import EDGE_FACTOR
+from bench.gpu_setup import Setup
+from bench.graphs import EDGE_FACTOR, Graph
 
 MIB = 1 << 20
 INTERPRETER_MIB = 150
@@ -30,18 +33,22 @@ RUNS = 3
 THREADS = (1, 2, 4, 8, 16)
 
 
+def generating(graph: Graph) -> list[str | Path]:
+    """Arguments of gstream that make the graph's edges, without the store."""
+    made: list[str | Path] = ["generate", "rmat", "--scale", str(graph.scale), "--edge-factor", str(EDGE_FACTOR)]
+    return [*made, "--seed", str(graph.seed), "--scramble"]
+
+
 def cases(context: Context) -> list[tuple[str, list[str | Path], float, int]]:
     """(what, arguments of gstream without the store, target in M edges/s, budget in MiB)."""
     graph = context.graph
     if graph.scale is None:
         return [("shipped text (.gz, string IDs)", ["convert", graph.text()], 0.0, BUDGET_MIB)]
-    generate: list[str | Path] = ["generate", "rmat", "--scale", str(graph.scale), "--edge-factor", str(EDGE_FACTOR)]
-    generate += ["--seed", str(graph.seed), "--scramble"]
     return [
         ("SNAP text", ["convert", graph.text()], TEXT_TARGET, BUDGET_MIB),
         ("SNAP text", ["convert", graph.text()], TEXT_TARGET, TIGHT_BUDGET_MIB),
         (".npy", ["convert", graph.npy()], ARRAY_TARGET, BUDGET_MIB),
-        ("generator", generate, ARRAY_TARGET, BUDGET_MIB),
+        ("generator", generating(graph), ARRAY_TARGET, BUDGET_MIB),
     ]
 
 
@@ -143,3 +150,31 @@ def measure(context: Context) -> list[Figure]:
         figures += scaling_figures(context, label, command, store)
         store.unlink()
     return figures
+
+
+def on_gpus(setup: Setup) -> Iterator[Figure]:
+    """Rows of `make bench-gpu`: edges sorted on its first GPU beside the same conversions on the cores."""
+    graph = Graph(f"rmat-{setup.scale}")
+    device = next((name for name in setup.devices.one if name.startswith("cuda")), "auto")
+    stores_by = {name: graph.folder / f"converted-{name.partition(':')[0]}.gs" for name in (device, "host")}
+    for what, arguments in (("generator", generating(graph)), (".npy", ["convert", graph.npy()])):
+        made = {name: [convert(arguments, path, "--devices", name) for _ in range(RUNS)]
+                for name, path in stores_by.items()}  # fmt: skip
+        first, second = stores_by.values()
+        check(filecmp.cmp(first, second, shallow=False), f"{what}: stores differ in their bytes")
+        rates = {name: _rates(graph, runs) for name, runs in made.items()}
+        last = json.loads(made[device][-1].output)
+        stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in last["phase_seconds"].items())
+        yield Figure(
+            what=f"{what} to a store, edges sorted on a GPU", graph=f"rmat-{setup.scale} directed, both topologies",
+            value=rates[device].median, unit="M edges/s", spread=rates[device].spread(),
+            checked="its bytes are those of the cores' store",
+            note=f"last run: edges sorted on {last['sorted_on']}, {stages}",
+        ).versus("the cores", rates["host"].median)  # fmt: skip
+    for path in stores_by.values():
+        path.unlink()
+
+
+def _rates(graph: Graph, runs: list[Run]) -> Samples:
+    """Million edges a second, of what conversions say of themselves."""
+    return Samples(tuple(len(graph.edges) / 1e6 / json.loads(made.output)["seconds"] for made in runs))

@@ -22,7 +22,7 @@ from bench import needs  # noqa: E402
 
 needs.check()
 
-from bench import gpu_algorithms, gpu_memory, gpu_pagerank, gpu_start, gpu_traversals, task  # noqa: E402
+from bench import convert, gpu_algorithms, gpu_memory, gpu_pagerank, gpu_start, gpu_traversals, task  # noqa: E402
 from bench.figures import Wanted  # noqa: E402
 from bench.gpu_setup import RACE, making  # noqa: E402
 from bench.suite import Suite  # noqa: E402
@@ -45,9 +45,10 @@ STAGES = {
     "merge": gpu_memory.merge,
     "warm-start": gpu_start.warm_start,
     "task": task.on_gpus,
+    "convert": convert.on_gpus,
     "algorithms": gpu_algorithms.algorithms,
 }
-ONCE = {"make-out", "make-merge", "link", "pagerank-push", "merge", "warm-start", "task", "algorithms"}
+ONCE = {"make-out", "make-merge", "link", "pagerank-push", "merge", "warm-start", "task", "convert", "algorithms"}
 ABOUT = "The engine on GPUs against the machine's ceilings, its peers and its targets."
 WANTED = (
     Wanted("PageRank streamed, bytes of pages", "rmat-26, undirected", "95 % of the link"),

@@ -8,10 +8,12 @@ arrays start off their bounds.
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 
@@ -24,6 +26,8 @@ DIRECT_ALIGN = 4096  # O_DIRECT: buffer, offset and length are multiples of it (
 MAP_NORESERVE = 0x4000  # Linux's; Python's mmap has no name for it before 3.13
 TOUCHED_AT_ONCE = 8 << 20
 HUGE_BYTES = 2 << 20
+LEAST_STARTED = 1 << 20  # bytes: the call costs a few microseconds
+WRITE_BEGINS = 2  # SYNC_FILE_RANGE_WRITE
 _MOST = 1 << 30  # bytes a system call: Linux moves at most 2^31 - 4096
 
 
@@ -88,6 +92,24 @@ def write_from(fd: int, offset: int, data: np.ndarray, where: str) -> None:
         drain(fd, offset, data)
     except OSError as error:
         raise disk_error(error, where) from error
+
+
+@cache
+def _sync_file_range() -> Callable[[int, int, int, int], int] | None:
+    """Linux's call, which os has not; None elsewhere."""
+    call = getattr(ctypes.CDLL(None), "sync_file_range", None)
+    if call is not None:
+        call.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint]
+    return call
+
+
+def start_writing(fd: int, offset: int, nbytes: int) -> None:
+    """Have the system begin to write a part of a file to the disk: else a later sync finds all of it still to do.
+
+    What fails shows in that sync.
+    """
+    if nbytes >= LEAST_STARTED and (call := _sync_file_range()) is not None:
+        call(fd, offset, nbytes, WRITE_BEGINS)
 
 
 def aligned_empty(nbytes: int, reserve: bool = True) -> np.ndarray:

@@ -15,7 +15,7 @@ from pagestore import hdf5
 from pagestore.errors import UsageError
 from pagestore.faults import disk_error, number_of
 from pagestore.hdf5 import Extent
-from pagestore.io import read_into, write_from
+from pagestore.io import read_into, start_writing, write_from
 from pagestore.replacing import lock_file, sync_folder
 
 
@@ -39,6 +39,7 @@ class PartialFile:
         if first < 0 or first * row + data.nbytes > extent.nbytes:
             raise ValueError(f"rows {first}.. of {name}: outside its {extent.shape[0]} rows")
         write_from(self._fd, extent.offset + first * row, data, self.partial)
+        start_writing(self._fd, extent.offset + first * row, data.nbytes)
 
     def read(self, name: str, begin: int, nbytes: int) -> np.ndarray:
         """Bytes [begin, begin + nbytes) of a dataset, as they are in the file."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench import algorithms, edge_vertex, gpu_algorithms, gpu_memory, gpu_pagerank, gpu_traversals, graphs
+from bench import algorithms, convert, edge_vertex, gpu_algorithms, gpu_memory, gpu_pagerank, gpu_traversals, graphs
 from bench.figures import Figure, WrongAnswerError
 from bench.gpu_setup import Setup, Store
 from bench.link import Ceiling, Devices
@@ -74,6 +74,16 @@ def test_every_algorithm_is_measured_on_gpus(setup: Setup, tmp_path: Path, monke
         cached, streamed = (found[f"{name} {place}, 1 fake device"] for place in ("in-core", "streamed"))
         assert cached and streamed and streamed[1] == "1" and cached[2] == streamed[2]
         assert (float(cached[1]) < 1) == (name == "katz")
+
+
+@pytest.mark.long
+def test_conversions_are_measured_on_gpus(setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphs, "WORK", tmp_path)
+    monkeypatch.setattr(convert, "RUNS", 1)
+    figures = list(convert.on_gpus(setup))
+    assert [figure.what.partition(" to ")[0] for figure in figures] == ["generator", ".npy"]
+    assert all(figure.against == "the cores" and figure.ratio and "sorted on host" in figure.note for figure in figures)
+    assert not list(tmp_path.rglob("*.gs"))
 
 
 def test_wrong_answers_of_gpus_are_refused() -> None:
