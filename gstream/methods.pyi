@@ -114,7 +114,7 @@ class Methods(ABC):
         self, k: int | None = None, normalized: bool = True, seed: int | None = None, source: Any = None, endpoints:
         bool = False, weighted: bool = False, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """Betweenness centrality, NetworkX's definition. Columns: vertex, betweenness.
+        """Betweenness centrality, as NetworkX. Columns: vertex, betweenness.
 
         Without k and source every vertex is a source: two sweeps a level of each. With source, shortest paths from
         there alone count.
@@ -154,7 +154,7 @@ class Methods(ABC):
         self, alpha: float = 0.1, beta: float = 1.0, max_iter: int = 1000, tol: float = 1e-06, normalized: bool = True,
         weighted: bool = False, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """Katz centrality, NetworkX's definition. Columns: vertex, katz.
+        """Katz centrality, as NetworkX. Columns: vertex, katz.
 
         - alpha: share of a value that each edge carries on.
         - beta: what each vertex has by itself.
@@ -275,7 +275,7 @@ class Methods(ABC):
         self, initial: Any = None, iterations: int = 10, rate: float | None = None, certify: bool = False, **options:
         Any,
     ) -> Result:  # fmt: skip
-        """Heat simulation, as CuSha and Garaph run it. Columns: vertex, temperature.
+        """Heat simulation (CuSha, Garaph). Columns: vertex, temperature.
 
         - initial: a mapping from user IDs to numbers, or a file with lines of `vertex value`, parted by a tab, comma or
           blanks.
@@ -288,7 +288,7 @@ class Methods(ABC):
         """
 
     def circuit(self, initial: Any = None, iterations: int = 10, certify: bool = False, **options: Any) -> Result:
-        """Circuit simulation, as CuSha and Garaph run it. Columns: vertex, voltage.
+        """Circuit simulation (CuSha, Garaph). Columns: vertex, voltage.
 
         Voltages that `initial` gives are held.
 
@@ -302,7 +302,7 @@ class Methods(ABC):
         """
 
     def neural(self, initial: Any = None, iterations: int = 10, certify: bool = False, **options: Any) -> Result:
-        """Neural network simulation, as CuSha and Garaph run it. Columns: vertex, activation.
+        """Neural network simulation (CuSha, Garaph). Columns: vertex, activation.
 
         - initial: a mapping from user IDs to numbers, or a file with lines of `vertex value`, parted by a tab, comma or
           blanks.
@@ -312,8 +312,25 @@ class Methods(ABC):
         Definition: tanh of the weighted sum of in-neighbours, all at once, `iterations` times; repeated edges count.
         """
 
+    def stats(
+        self, distances: bool = True, log2m: int = 7, seed: int = 0, certify: bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
+        """Figures of a graph, from degrees to distances. Columns: degree, vertices.
+
+        A row is a degree, as of `degrees`. Summary: degree and, with weights, strength (mean, deviation, least, median,
+        p90, p99, greatest), reciprocity of directed graphs, assortativity, transitivity, triangles; and by HyperBall
+        average_distance, effective_diameter, standard_error and distance_distribution.
+
+        - distances: the figures of distances, which take most of the time.
+        - log2m: 2^N registers a counter, a byte each, 4 to 14.
+        - seed: of what is drawn.
+        - certify: prove the answer (degrees and strengths again; assortativity the other way).
+
+        Definition: reciprocity, transitivity: simple graph, triangles either way; assortativity: out- and in-degree.
+        """
+
     def msf(self, certify: bool = False, **options: Any) -> Result:
-        """Minimum spanning forest of an undirected graph: a row an edge. Columns: source, target, weight.
+        """Minimum spanning forest: a row an edge. Columns: source, target, weight.
 
         There is one answer. Summary: total_weight, forest_edges, trees.
 
@@ -329,7 +346,7 @@ class Methods(ABC):
         """
 
     def hcc(self, execution: str = "sync", certify: bool = False, **options: Any) -> Result:
-        """Components by label propagation, for comparison with wcc. Columns: vertex, component.
+        """Components by label propagation. Columns: vertex, component.
 
         wcc is faster.
 
@@ -360,7 +377,7 @@ class Methods(ABC):
         """
 
     def triangles(self, certify: bool = False, **options: Any) -> Result:
-        """Triangles of every vertex of an undirected graph. Columns: vertex, triangles.
+        """Triangles of every vertex. Columns: vertex, triangles.
 
         As networkx.triangles. Summary: triangles, all of them.
 
@@ -410,6 +427,26 @@ class Methods(ABC):
 
         Definition: greedy, small degrees as stored first, ties by a hash; neighbours either way, self-loops don't
         count.
+        """
+
+    def modularity(
+        self, partition: Any = None, weighted: bool = False, resolution: float = 1.0, undirected: bool = False, certify:
+        bool = False, **options: Any,
+    ) -> Result:  # fmt: skip
+        """Modularity of given communities. Columns: community, vertices, inside, strength, modularity.
+
+        A row is a community, named by its least vertex: its vertices, the weight inside, its strength (the mean of out-
+        and in-strength), and what it adds to the modularity. Summary: modularity, communities, coverage (the share of
+        weight inside).
+
+        - partition: a result, a table, a mapping from user IDs, or a file with columns `vertex` and `community`:
+          .parquet .arrow .npy .csv .tsv.
+        - weighted: edges count by their weights.
+        - resolution: more than 1: smaller communities.
+        - undirected: along edges in either direction.
+        - certify: prove the answer (weights between communities summed again, and strengths).
+
+        Definition: by out- and in-strengths (Leicht, Newman); undirected self-loops count twice in strengths.
         """
 
     def leiden(

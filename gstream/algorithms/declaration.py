@@ -28,6 +28,7 @@ from pagestore.errors import UsageError
 
 ANY, NOT_NEGATIVE = "weights", "weights of 0 or more"  # what weights an algorithm takes
 VERTEX, EDGE, STORED_EDGE, DEGREE = "vertex", "edge", "stored edge", "degree"  # what a row of an answer is
+COMMUNITY = "community"
 
 
 class Kind(NamedTuple):
@@ -48,6 +49,7 @@ NUMBER = Kind(values.number, "float", None)
 EXTENT = Kind(values.extent, "float", "N")
 SWITCH = Kind(values.switch, "bool", None)
 SYNC_OR_ASYNC = Kind(values.execution, "str", "sync|async")
+ANSWER = Kind(None, "Any", "FILE", "a result, a table, a mapping from user IDs, or a file with ")
 VERTICES = Kind(None, "Any", "ID", "a user ID or several; ")
 NUMBERS = Kind(None, "Any", "FILE", "a mapping from user IDs to numbers, or a file with ")
 VERTEX_SET = Kind(None, "Any", "FILE", "user IDs, or a file with ")  # on the command line also one by one: --node ID
@@ -74,6 +76,7 @@ class Option:
 SOURCE = Option("source", VERTICES, None, "start here")
 FLOAT64 = Option("float64", SWITCH, False, "values in double precision")
 EXECUTION = Option("execution", SYNC_OR_ASYNC, "sync", "async: new values are visible at once; fewer sweeps from disk")
+RESOLUTION = Option("resolution", NUMBER, 1.0, "more than 1: smaller communities")
 WEIGHTED = Option("weighted", SWITCH, False, "edges count by their weights")
 PREDECESSORS = Option("predecessors", SWITCH, True, "the column predecessor, and the pass that finds it", True)
 EITHER_WAY = Option("undirected", SWITCH, False, "along edges in either direction")

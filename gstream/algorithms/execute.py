@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gstream.results.result import Result
 
 STRENGTH_BYTES = 16  # a vertex: sums of weights, and ones that they are summed from, in a certificate of weighted runs
+GIVEN = ("partition", "start")  # options that are answers
 WORDS_BYTES = 8 * 8  # that the bitmaps of a certificate have in their last words
 ENDS = ("depth_limit", "radius", "iterations", "max_iter")  # options that say after how many supersteps a run ends
 
@@ -117,7 +118,7 @@ def _proof_bytes(algorithm: Algorithm, session: Any, own: dict[str, Any]) -> int
 def _shown(options: dict[str, Any]) -> dict[str, Any]:
     """Options as plain values; sets of vertices, and numbers by vertex, by their size."""
     shown = {name: value for name, value in options.items() if value is not None}
-    for name in ("personalization", "nodes", "targets"):
+    for name in ("personalization", "nodes", "targets", *GIVEN):
         if hasattr(shown.get(name), "__len__") and not isinstance(shown[name], str):
             shown[name] = f"{len(shown[name])} vertices"
     return shown

@@ -20,6 +20,7 @@ from gstream.cli import (
     run,
     show,
     split,
+    stats,
     surroundings,
     update,
     warm,
@@ -37,7 +38,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: loading rich for it would take a third of the 0.3 s that --help may take
     pretty_exceptions_enable=False,
 )
-for register in (convert, generate, update, split, run, plan, report, info, doctor, show, warm, edge_files):
+for register in (convert, generate, update, split, run, stats, plan, report, info, doctor, show, warm, edge_files):
     register.add_to(app)
 for command in app.registered_commands:
     command.help = getattr(command.callback, "__doc__", None) or command.short_help  # python -OO strips docstrings

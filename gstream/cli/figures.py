@@ -50,6 +50,15 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
     return lines
 
 
+def distribution_rows(summary: dict[str, Any]) -> tuple[list[str], dict[str, list[Any]]] | None:
+    """(names of figures, {what is distributed: its figures}) of a summary that has some, as of `stats`."""
+    found = {name: value for name, value in summary.items() if isinstance(value, dict) and "mean" in value}
+    if not found:
+        return None
+    names = list(next(iter(found.values())))
+    return names, {name.replace("_", " "): [value[one] for one in names] for name, value in found.items()}
+
+
 def attribute_lines(stats: dict[str, Any]) -> list[tuple[str, str]]:
     """What moved beside pages; nothing does where devices share the host's memory."""
     moved = stats["attribute_bytes_moved"]

@@ -18,7 +18,7 @@ from gstream.cli import logs, surroundings
 from gstream.cli.compiling import compile_time
 from gstream.cli.edge_files import as_store
 from gstream.cli.failures import stops_when_kept
-from gstream.cli.figures import summary_lines
+from gstream.cli.figures import distribution_rows, summary_lines
 from gstream.cli.progress import ProgressBar, Superstep, Within
 from gstream.cli.quick import skip_blas_for
 from gstream.cli.ranks import add_up, in_ranks, join_ranks, only_first, share_of_machine, write_part
@@ -60,6 +60,11 @@ def add_to(app: typer.Typer) -> None:
 @takes_run_options
 def run(**given: Any) -> int:
     """Run an algorithm; show the top 20 vertices and the run's figures, or write every vertex with -o."""
+    return run_given(given)
+
+
+def run_given(given: dict[str, Any]) -> int:
+    """`run` with the values of its options; rows: how many are shown."""
     others = [given["store"], *(given[name] for name in WRITTEN)]
     if (ranks := join_ranks(given["ranks"])) is not None:
         return in_ranks(ranks, lambda: carry_out_in(ranks, given, others))
@@ -157,7 +162,7 @@ def compute(
     if recorder is not None:
         write_records(given, recorder, known, result, summary, about, planned)
     summary["lost"] = [loss._asdict() for loss in task.losses]
-    show(summary, result, output, given["json"], given["resume"])
+    show(summary, result, output, given["json"], given["resume"], given.get("rows", TOP_ROWS))
     if given["plot"] is not None:  # last: an answer of too many edges is not lost by that
         from gstream.reporting.plots import plot_result
 
@@ -272,7 +277,9 @@ def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: dict[st
     return graph.execute(algorithm, own, certify)
 
 
-def show(summary: dict[str, Any], result: Result, output: Path | None, json: bool, resume: bool) -> None:
+def show(
+    summary: dict[str, Any], result: Result, output: Path | None, json: bool, resume: bool, rows: int = TOP_ROWS
+) -> None:
     """The top rows and the figures, or one JSON object. A note if it did not converge, diverged, or `resume` found
     nothing."""
     if not summary.get("converged", True):
@@ -290,12 +297,15 @@ def show(summary: dict[str, Any], result: Result, output: Path | None, json: boo
     kept = summary["stats"]["kept"]
     if resume and kept is not None and kept["resumed"] is None:
         note(f"--resume: {kept['folder']} held no checkpoint; the run began at its start.")
-    top = result.top(TOP_ROWS)
+    top = result.top(rows)
     if json:
         print_json({**summary, "output": output, "rows": len(result), "top": top})
         return
     if output is None and top:
         print_table(list(top[0]), [list(row.values()) for row in top])
+        print()
+    if figures := distribution_rows(summary):
+        print_table(["", *figures[0]], [[name, *row] for name, row in figures[1].items()])
         print()
     print_pairs(summary_lines(summary, output, len(result)), sys.stderr if output == TO_STDOUT else None)
 

@@ -183,15 +183,16 @@ def algorithm_help() -> str:
 
 def takes_run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`command(**given)` with a signature that typer reads: the driver's options, and those of all known algorithms.
-    One whose attribute `counted` is true may do without a store: COUNTED says what takes its place."""
-    counted = getattr(command, "counted", False)
+    One whose attribute `counted` is true may do without a store: COUNTED says what takes its place. An attribute `only`
+    names the one algorithm that it runs."""
+    counted, only = getattr(command, "counted", False), getattr(command, "only", None)
     store = typer.Argument(None if counted else ..., metavar="[STORE]" if counted else "STORE", readable=False,
                            help=COUNTED_HELP if counted else STORE_HELP)  # fmt: skip
-    declared: Declared = {
-        "algorithm": (str, typer.Argument(..., metavar="ALGORITHM", help=algorithm_help())),
-        "store": (Path, store),
-    }
-    own = options_of(ALGORITHMS.values()) | PROGRAMS_OWN
+    declared: Declared = {"store": (Path, store)}
+    own = options_of([ALGORITHMS[only]] if only else ALGORITHMS.values())
+    if only is None:
+        declared = {"algorithm": (str, typer.Argument(..., metavar="ALGORITHM", help=algorithm_help()))} | declared
+        own |= PROGRAMS_OWN
     for heading, group in ((OWN, own), *(COUNTED if counted else {}).items(), *DRIVERS.items()):
         for _, made in group.values():
             made.rich_help_panel = heading

@@ -52,3 +52,11 @@ class RunCommand(TyperCommand):
             if records:
                 with formatter.section(f"Options of {algorithm.name}" if algorithm and heading == OWN else heading):
                     formatter.write_dl(records)
+
+
+class StatsCommand(RunCommand):
+    """A command of the one algorithm that it is named for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta[ASKED] = ALGORITHMS[str(self.name)]
+        return TyperCommand.parse_args(self, ctx, args)

@@ -8,6 +8,7 @@ for "not reached".
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -16,10 +17,13 @@ from typing import IO, Any
 
 import numpy as np
 
+from gstream.telemetry.plain_values import plain_values
 from pagestore.errors import UsageError
 from pagestore.faults import disk_error
 from pagestore.replacing import refuse_replacing, replacing
 from pagestore.rowtext import ENDINGS, STDOUT, RowText, parted_name
+
+ABOUT = "gstream"  # the key of `about_run` in a file's metadata
 
 
 def check_output(path: str | os.PathLike, ldbc: bool = False, edges: bool = True) -> None:
@@ -88,10 +92,21 @@ def _write_text(result: Any, path: str, kind: str, compression: str | None) -> N
             text.write(batch.select(schema.names))
 
 
+def about_run(result: Any) -> dict[str, Any]:
+    """What a later run asks of an answer that it begins with: the algorithm, its options, the store's UUID."""
+    return {**{name: result.summary.get(name) for name in ("algorithm", "options")}, "uuid": result._store.meta.uuid}
+
+
+def _told_schema(result: Any) -> Any:
+    """The schema with `about_run` in its metadata."""
+    about = plain_values(about_run(result))
+    return result.arrow_schema().with_metadata({ABOUT: json.dumps(about, allow_nan=False)})
+
+
 def _write_parquet(result: Any, stream: IO[bytes]) -> None:
     from pyarrow import parquet
 
-    with parquet.ParquetWriter(stream, result.arrow_schema()) as writer:
+    with parquet.ParquetWriter(stream, _told_schema(result)) as writer:
         for batch in result.arrow_batches():
             writer.write_batch(batch)
 
@@ -99,9 +114,10 @@ def _write_parquet(result: Any, stream: IO[bytes]) -> None:
 def _write_arrow(result: Any, stream: IO[bytes]) -> None:
     import pyarrow as pa
 
-    with pa.ipc.new_file(stream, result.arrow_schema()) as writer:
+    schema = _told_schema(result)
+    with pa.ipc.new_file(stream, schema) as writer:
         for batch in result.arrow_batches():
-            writer.write_batch(batch)
+            writer.write_batch(batch.replace_schema_metadata(schema.metadata))
 
 
 def _write_npy(result: Any, stream: IO[bytes]) -> None:

@@ -20,7 +20,7 @@ from pagestore.errors import CapError, InputError, UsageError
 from pagestore.memory import convert_arrays
 from tests.answers.graphs import Example
 
-START, SOME, FIRST = "one vertex", "some vertices", "first values"
+START, SOME, FIRST, ALL = "one vertex", "some vertices", "first values", "all vertices, in three groups"
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "bfs": [{"source": START}, {"source": START, "predecessors": False}],
     "sssp": [{"source": START}, {"source": START, "predecessors": False}, {"source": START, "float64": True}],
@@ -39,6 +39,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "betweenness": [{"k": 2, "seed": 1}, {"k": 2, "seed": 1, "weighted": True}], "kcore": [{}, {"k": 2}],
     "ktruss": [{}, {"k": 3}],
     "cdlp": [{"iterations": 2}], "levels": [{}, {"weighted": True}],
+    "modularity": [{"partition": ALL}, {"partition": ALL, "weighted": True}],
+    "stats": [{"log2m": 4}, {"distances": False}],
 }  # fmt: skip
 DEVICES = ("host", "host:2", "fake:7", "fake:8:3")
 STORES = {  # vertices, edges, and how they are stored
@@ -66,7 +68,8 @@ def example(name: str) -> Example:
 def given(options: dict[str, Any], example: Example) -> dict[str, Any]:
     """Options with the example's vertices in the places of words."""
     users = [example.user_id(int(v)) for v in example.present[:4]]
-    known = {START: users[0], SOME: users[1:], FIRST: {users[0]: 1.0, users[-1]: 2.0}}
+    parted = {example.user_id(int(v)): int(v) % 3 for v in example.present}
+    known = {ALL: parted, START: users[0], SOME: users[1:], FIRST: {users[0]: 1.0, users[-1]: 2.0}}
     return {name: known.get(value, value) if isinstance(value, str) else value for name, value in options.items()}
 
 

@@ -185,6 +185,7 @@ def test_a_graph_without_vertices(tmp_path):
                 "harmonic",
                 "radius",
                 "hyperball",
+                "stats",
             ):
                 result = graph.execute(name, {})
                 assert len(result) == 0 and result.top() == [], name

@@ -57,7 +57,7 @@ def test_too_little_memory_is_an_error_that_says_how_much(stored):
 NAMED = {  # algorithms whose message names at once what all of a call takes, and options for them
     "bfs": {"source": 0}, "sssp": {"source": 0}, "wcc": {}, "pagerank": {"iterations": 3}, "hits": {"max_iter": 4},
     "closeness": {"k": 64}, "radius": {"sketches": 2}, "scc": {}, "kcore": {}, "mis": {}, "coloring": {},
-    "hyperball": {"log2m": 4},
+    "hyperball": {"log2m": 4}, "stats": {"log2m": 4}, "modularity": {"partition": {v: v % 9 for v in range(4000)}},
     "subgraph": {"nodes": [1, 2, 3]}, "cross": {"nodes": [1, 2, 3]}, "egonet": {"source": 0, "undirected": True},
     "eigenvector": {}, "betweenness": {"k": 2, "seed": 1}, "cdlp": {"iterations": 3}, "lcc": {}, "khop": {"source": 0},
     "widest": {"source": 0}, "rwr": {"source": 0}, "katz": {"alpha": 1e-4}, "harmonic": {"k": 64},

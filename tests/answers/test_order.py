@@ -45,10 +45,11 @@ def options_of(name: str, example: Example) -> dict:
     asked = {
         "nodes": list(range(0, 150, 2)), "initial": some, "source": [hub, 5], "sketches": 8, "k": 20, "seed": 7,
     }  # fmt: skip
+    asked["partition"] = {v: v % 7 for v in range(150)}
     drawn = dict.fromkeys(("betweenness", "closeness", "harmonic"), ("k", "seed"))
     wanted = drawn | {"radius": ("sketches",), "hyperball": ("seed",)}
     defaults = ALGORITHMS[name].defaults
-    names = wanted.get(name, ("nodes", "initial", "source"))
+    names = wanted.get(name, ("nodes", "initial", "source", "partition"))
     return {key: value for key, value in asked.items() if key in names and key in defaults}
 
 

@@ -15,6 +15,7 @@ IN_TURN = [
     ("export", "graph.gs", "back.txt"),
     ("update", "graph.gs", "changed.gs", "--add", "edges.txt"),
     ("split", "graph.gs", "graph.parts", "--parts", "2"),
+    ("stats", "graph.gs"),
     ("plan", "bfs", "graph.gs", "--source", "1"),
     ("run", "bfs", "graph.gs", "--source", "1", "--trace", "run.json"),
     ("report", "run.json"),

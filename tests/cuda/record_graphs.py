@@ -20,6 +20,8 @@ ASKED = {
     "betweenness": {"k": 3, "seed": 1},
     "cdlp": {"iterations": 3},
     "hyperball": {"log2m": 5, "seed": 2},
+    "modularity": {"partition": [range(40), range(40, 400)], "weighted": True},
+    "stats": {"log2m": 5},
     "subgraph": {"nodes": range(0, 400, 3)},
     "egonet": {"source": 3, "undirected": True},
     "cross": {"nodes": range(0, 400, 3)},
@@ -29,11 +31,11 @@ ASKED = {
 }
 DIRECTED = (
     "betweenness", "bfs", "cdlp", "coloring", "cross", "egonet", "katz", "kcore", "lcc", "leiden", "mis", "scc", "sssp",
-    "hyperball", "subgraph", "heat", "circuit", "neural",
+    "hyperball", "modularity", "stats", "subgraph", "heat", "circuit", "neural",
 )  # fmt: skip
 UNDIRECTED = (
-    "betweenness", "cdlp", "coloring", "cross", "hyperball", "kcore", "ktruss", "lcc", "louvain", "mis", "msf",
-    "subgraph", "triangles",
+    "betweenness", "cdlp", "coloring", "cross", "hyperball", "kcore", "ktruss", "lcc", "louvain", "mis", "modularity",
+    "msf", "stats", "subgraph", "triangles",
 )  # fmt: skip
 KINDS = {"directed": DIRECTED, "undirected": UNDIRECTED, "columns": UNDIRECTED}  # of graphs, and who takes them
 CASES = [(kind, name) for kind, names in KINDS.items() for name in names]

@@ -24,7 +24,8 @@ class Twice(Program):
     def start(self, v, g): return v.id
     def send(self, u, e, g): return u.value * self.factor
 """
-EITHER = ("betweenness", "cdlp", "coloring", "cross", "degrees", "hyperball", "kcore", "lcc", "mis", "scc", "subgraph")
+EITHER = ("betweenness", "cdlp", "coloring", "cross", "degrees", "hyperball", "kcore", "lcc", "mis",
+          "modularity", "scc", "stats", "subgraph")  # fmt: skip
 OF_RUNS = {"wcc", "hcc", "leiden", "louvain"}  # whose proofs are the cores', or sweep with the kernels of runs
 CASES = {  # kinds of graphs, all of 4-byte IDs: (algorithm, what it is asked beside ASKED)
     "directed": [

@@ -18,12 +18,13 @@ from gstream.algorithms.registry import ALGORITHMS
 
 ALL_PAIRS = 150  # vertices up to which every one is a source
 LISTS = ("source", "nodes", "targets")
-PAIRS = ("personalization", "initial")
+PAIRS = ("personalization", "initial", "partition")
 SLOW = {
     "hits": 0.4,
     "betweenness": 0.4,
     "radius": 0.4,
     "hyperball": 0.4,
+    "stats": 0.4,
     "closeness": 0.8,
     "harmonic": 0.8,
     "eigenvector": 0.8,
@@ -84,7 +85,7 @@ def _draw(name: str, random: Random, graph: Graph) -> dict[str, Any] | None:
     )
     if often_refused and random.random() < 0.9:
         return None
-    needs_vertices = {"source", "nodes", "initial"} & entry.defaults.keys() and name != "betweenness"
+    needs_vertices = {"source", "nodes", "initial", "partition"} & entry.defaults.keys() and name != "betweenness"
     if graph.vertices == 0 and needs_vertices:
         return None
     own = DRAWS.get(name, _none)(random, graph)
@@ -92,7 +93,7 @@ def _draw(name: str, random: Random, graph: Graph) -> dict[str, Any] | None:
         own["weighted"] = random.random() < 0.5
         if name == "katz" and own["weighted"]:
             own["alpha"] /= max(1.0, float(graph.weight.max()))
-    kept = ("source", "nodes", "initial", "k", "seed", "radius")
+    kept = ("source", "nodes", "initial", "partition", "k", "seed", "radius")
     return {key: value for key, value in own.items() if key in kept or random.random() < 0.8}
 
 
@@ -193,6 +194,19 @@ def _hyperball(random: Random, graph: Graph) -> dict[str, Any]:
     return {"log2m": random.choice([4, 4, 5, 6]), "max_distance": most, "seed": random.randrange(100)}
 
 
+def _stats(random: Random, graph: Graph) -> dict[str, Any]:
+    return {"distances": random.random() < 0.7, "log2m": random.choice([4, 5]), "seed": random.randrange(100)}
+
+
+def _parted(random: Random, graph: Graph) -> dict[str, Any]:
+    groups = random.choice([1, 2, 5, graph.vertices])
+    return {
+        "partition": [(v, random.randrange(groups)) for v in range(graph.vertices)],
+        "weighted": _moderate(graph) and random.random() < 0.6, "undirected": random.random() < 0.4,
+        "resolution": random.choice([1.0, 0.0, 2.5]),
+    }  # fmt: skip
+
+
 def _simulation(random: Random, graph: Graph) -> dict[str, Any]:
     numbers = [0.0, 1.0, -2.0, 1e6, 1e-300, 0.1]
     return {"initial": _pairs(random, graph, numbers), "iterations": random.choice([0, 1, 3, 10])}
@@ -218,7 +232,7 @@ def _cross(random: Random, graph: Graph) -> dict[str, Any]:
 DRAWS: dict[str, Any] = {
     "bfs": _bfs, "sssp": _sssp, "pagerank": _pagerank, "rwr": _rwr, "katz": _katz, "khop": _khop, "heat": _heat,
     "eigenvector": lambda random, graph: _end(random), "radius": _radius, "circuit": _simulation,
-    "hyperball": _hyperball,
+    "hyperball": _hyperball, "stats": _stats, "modularity": _parted,
     "hits": lambda random, graph: {
         **_end(random), "max_iter": random.choice([0, 1, 3, 9]), "normalized": random.random() < 0.5,
     },

@@ -294,6 +294,28 @@ def _modularity(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
     return {"community": told(answer.summary, "", communities=len(set(answer.columns["community"].tolist())))}
 
 
+def _given_modularity(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
+    side = np.array([number for _, number in own["partition"]])
+    wanted = parts.modularity(
+        graph, side, own.get("weighted", False), own.get("resolution", 1.0), own.get("undirected", False)
+    )
+    found = answer.summary["modularity"]
+    near = np.isnan(found) and np.isnan(wanted) or abs(found - wanted) <= 1e-9
+    said = "" if near else f"{found} instead of {wanted}"
+    return {"modularity": told(answer.summary, said, communities=len(np.unique(side)))}
+
+
+def _stats(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
+    wanted = parts.mixing(graph)
+    off = {name: value for name, value in wanted.items() if not _alike(answer.summary[name], value)}
+    said = ", ".join(f"{name} {answer.summary[name]} instead of {value}" for name, value in off.items())
+    return _rows(answer, parts.degree_rows(graph)) | {"figures": said}
+
+
+def _alike(found: float, wanted: float) -> bool:
+    return bool(np.isnan(found) and np.isnan(wanted)) or abs(found - wanted) <= 1e-9
+
+
 def _triangles(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
     wanted = parts.triangles(graph)
     total = int(wanted.sum()) // 3
@@ -366,7 +388,7 @@ CHECKS: dict[str, Callable[[Graph, dict[str, Any], Answer], Told]] = {
     "rwr": _rwr, "katz": _katz, "eigenvector": _eigenvector, "hits": _hits, "closeness": _closeness,
     "harmonic": _harmonic, "radius": _radius, "betweenness": _betweenness, "wcc": _components(False),
     "hcc": _components(False), "scc": _components(True), "kcore": _kcore, "cdlp": _cdlp, "triangles": _triangles,
-    "leiden": _modularity, "louvain": _modularity,
+    "leiden": _modularity, "louvain": _modularity, "modularity": _given_modularity, "stats": _stats,
     "lcc": _lcc, "mis": _mis, "coloring": _coloring, "degrees": _degrees, "msf": _msf, "ktruss": _ktruss,
     "hyperball": _hyperball, "subgraph": _subgraph, "egonet": _egonet, "cross": _cross,
     "heat": _simulation("heat", "temperature"),

@@ -157,6 +157,41 @@ def degree_rows(graph: Graph) -> list[tuple[int, ...]]:
     return [(d, *(count[d] for count in counts)) for d in sorted(set().union(*counts))]
 
 
+def mixing(graph: Graph) -> dict[str, float]:
+    """assortativity of all arcs; transitivity, and reciprocity of directed graphs, of the simple graph."""
+    source, target, _ = graph.arcs
+    out = np.bincount(source, minlength=graph.vertices)
+    into = np.bincount(target, minlength=graph.vertices)
+    x, y = out[source].astype(float), (into if graph.directed else out)[target].astype(float)
+    x, y = x - x.mean() if len(x) else x, y - y.mean() if len(y) else y
+    spread = np.sqrt((x * x).sum() * (y * y).sum())
+    found = {
+        "assortativity": float((x * y).sum() / spread) if np.ptp(x, initial=0) and np.ptp(y, initial=0) else np.nan
+    }
+    simple = matrix(graph)
+    either = ((simple + simple.T) > 0).astype(np.int64)
+    d = np.asarray(either.sum(axis=1)).ravel()
+    paths = int((d * (d - 1)).sum())
+    found["transitivity"] = int((either @ either).multiply(either).sum()) / paths if paths else 0.0
+    if graph.directed:
+        found["reciprocity"] = simple.multiply(simple.T).sum() / simple.sum() if simple.nnz else np.nan
+    return found
+
+
+def modularity(graph: Graph, side: np.ndarray, weighted: bool, resolution: float, undirected: bool) -> float:
+    """By the definition: sums over edges and vertices, in the order of the edge list."""
+    source, target, weight = graph.edges
+    weight = weight.astype(float) if weighted else np.ones(len(source))
+    total = weight.sum()
+    if not total:
+        return np.nan
+    count = int(side.max()) + 1
+    out, into = np.bincount(side[source], weight, count), np.bincount(side[target], weight, count)
+    if not graph.directed or undirected:
+        out = into = (out + into) / 2
+    return float(weight[side[source] == side[target]].sum() / total - resolution * (out @ into) / total**2)
+
+
 def chosen_edges(graph: Graph, sources: set[int], targets: set[int]) -> list[tuple[int, int, float]]:
     """Edges from one set to the other, ascending; an undirected edge once, the lesser end first if both ends fit."""
     rows = []

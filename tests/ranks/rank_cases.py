@@ -104,6 +104,7 @@ class Case(NamedTuple):
     in_parts: bool = True
 
 
+PARTED = {v: v % 5 for v in range(9_000)}
 WIDE = 5 * 8192  # vertices of wide.gs
 SMALL = {"host_memory": 200_000, "batch_bytes": 8192}
 CASES = {
@@ -154,6 +155,8 @@ CASES = {
     "hyperball": Case("directed", "hyperball", {"log2m": 5}),
     "leiden": Case("weighted", "leiden", {"weighted": True}, certify=True, long=True),
     "louvain": Case("directed", "louvain", certify=True, long=True),
+    "stats": Case("directed", "stats", {"log2m": 5}, certify=True, long=True),
+    "modularity": Case("directed", "modularity", {"partition": PARTED}, certify=True, long=True),
     "hits": Case("directed", "hits", long=True),
     "eigenvector": Case("undirected", "eigenvector", long=True),
     "subgraph": Case("directed", "subgraph", {"nodes": [1, 2, 3, 5, 8, 13]}, long=True, in_parts=False),

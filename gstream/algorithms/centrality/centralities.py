@@ -56,7 +56,7 @@ ALGORITHMS = (
         work=Work(edges=1.1, times=(8, 14, 60), spread=1.2, answer=4, switched=(("weighted", 1.4), ("float64", 1.05))),
     ),
     Algorithm(
-        "katz", "Katz centrality, NetworkX's definition",
+        "katz", "Katz centrality, as NetworkX",
         definition="along in-edges, L2 length 1 if normalized; repeated edges count, by weights if weighted",
         columns=("vertex", "katz"), best="largest",
         options=(

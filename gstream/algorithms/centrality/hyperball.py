@@ -54,7 +54,7 @@ def run_hyperball(session: Session, log2m: int = 7, max_distance: int | None = N
 
     Raises UsageError on numbers outside their limits, CapError where counters have no room.
     """
-    _check(session, log2m, max_distance, seed)
+    check_hyperball(session, log2m, max_distance, seed)
     vertices, words = session.meta.vertices, (1 << log2m) // 8
     held = bytes_of_counters(session, log2m)
     session.check_memory(held + natural_bytes(session))
@@ -136,7 +136,7 @@ def bytes_of_counters(session: Session, log2m: int) -> int:
 
 def program_of_hyperball(session: Session, log2m: int, max_distance: int | None, seed: int) -> WCC | WCC64:
     """A program that reads the pages that the kernels do, beside the counters. Raises UsageError as the run does."""
-    _check(session, log2m, max_distance, seed)
+    check_hyperball(session, log2m, max_distance, seed)
     held = bytes_of_counters(session, log2m) + natural_bytes(session)
     session.stands_in = True
     session.check_memory(held)
@@ -144,7 +144,8 @@ def program_of_hyperball(session: Session, log2m: int, max_distance: int | None,
     return WCC() if session.meta.id_bytes == 4 else WCC64()
 
 
-def _check(session: Session, log2m: int, max_distance: int | None, seed: int) -> None:
+def check_hyperball(session: Session, log2m: int, max_distance: int | None, seed: int) -> None:
+    """Raise UsageError for numbers outside their limits."""
     if not LEAST_LOG2M <= log2m <= MOST_LOG2M:
         raise UsageError(f"--log2m {log2m}: must be {LEAST_LOG2M} to {MOST_LOG2M}. A counter has 2^N registers.")
     if max_distance is not None and max_distance < 0:

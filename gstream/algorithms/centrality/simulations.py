@@ -40,7 +40,7 @@ from pagestore.errors import UsageError
 
 ALGORITHMS = (
     Algorithm(
-        "heat", "heat simulation, as CuSha and Garaph run it",
+        "heat", "heat simulation (CuSha, Garaph)",
         definition="rate * weight * difference flows along in-edges, all at once, `iterations` times; repeated "
         "edges count",
         columns=("vertex", "temperature"), best="largest",
@@ -56,7 +56,7 @@ ALGORITHMS = (
         work=Work(edges=1.4, gpu_edges=3.0, per="iterations", spread=1.4),
     ),
     Algorithm(
-        "circuit", "circuit simulation, as CuSha and Garaph run it",
+        "circuit", "circuit simulation (CuSha, Garaph)",
         "Voltages that `initial` gives are held.",
         definition="mean of in-neighbours by weight, all at once, `iterations` times; given ones hold; repeated "
         "edges count",
@@ -70,7 +70,7 @@ ALGORITHMS = (
         work=Work(edges=1.4, gpu_edges=3.0, per="iterations", spread=1.4),
     ),
     Algorithm(
-        "neural", "neural network simulation, as CuSha and Garaph run it",
+        "neural", "neural network simulation (CuSha, Garaph)",
         definition="tanh of the weighted sum of in-neighbours, all at once, `iterations` times; repeated edges "
         "count",
         columns=("vertex", "activation"), best="largest", options=(INITIAL, exactly(10)),

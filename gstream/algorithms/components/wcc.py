@@ -54,7 +54,7 @@ ALGORITHMS = (
         work=Work(edges=0.02, gpu_edges=0.02, vertices=12, gpu_vertices=0.5, moved=(0.05, 1.0), spread=1.6, answer=4),
     ),
     Algorithm(
-        "hcc", "components by label propagation, for comparison with wcc",
+        "hcc", "components by label propagation",
         "wcc is faster.",
         columns=("vertex", "component"), groups=True, options=(EXECUTION,),
         plan="program_of_hcc", proof=".component_proofs:certify_wcc", proof_bytes=26, certificate="exact",

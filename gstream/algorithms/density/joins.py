@@ -80,6 +80,18 @@ def tidy(starts, entries, top, after, counter):
 
 
 @kernel
+def turn_both_ways(starts, after, entries, counter):
+    """Let every entry stand for edges both ways; after: uint64[n], where lists end. Returns those that did."""
+    found = u64(0)
+    for begin, end in blocks(counter, len(after), RUN):
+        for k in range(begin, end):
+            for index in range(starts[k], after[k]):
+                found += arcs_of(entries[index]) >> u64(1)
+                entries[index] |= entries.dtype.type(3)
+    return found
+
+
+@kernel
 def count_ends(first, starts, after, entries, degree, counter):
     """degree[v] += neighbours of v, each once, by both ends of the entries."""
     for begin, end in blocks(counter, len(after), RUN):

@@ -40,7 +40,7 @@ from gstream.results.column import Answer, Column
 
 ALGORITHMS = (
     Algorithm(
-        "triangles", "triangles of every vertex of an undirected graph",
+        "triangles", "triangles of every vertex",
         "As networkx.triangles. Summary: triangles, all of them.",
         definition="simple graph: no self-loops, repeated edges once",
         columns=("vertex", "triangles"), best="largest",
@@ -94,7 +94,7 @@ class Lists:
 
 def run_triangles(session: Session) -> Answer:
     """Column triangles. Raises UsageError (a directed store), ResourceError."""
-    arcs, _, rounds = _join(session, degrees=False)
+    arcs, _, rounds = join_all(session, degrees=False)
     arcs >>= np.uint64(1)  # each edge between neighbours stood for two
     found = {"triangles": int(arcs.sum()) // 3}
     return [Column("triangles", arcs)], found | session.finish(rounds, True)
@@ -102,7 +102,7 @@ def run_triangles(session: Session) -> Answer:
 
 def run_lcc(session: Session) -> Answer:
     """Column lcc, float64. Raises ResourceError."""
-    arcs, degree, rounds = _join(session, degrees=True)
+    arcs, degree, rounds = join_all(session, degrees=True)
     pairs = degree.astype(np.float64)
     pairs *= pairs - 1
     lcc = np.divide(arcs, pairs, out=np.zeros(len(arcs)), where=pairs > 0)
@@ -110,9 +110,12 @@ def run_lcc(session: Session) -> Answer:
     return [Column("lcc", lcc)], found | session.finish(rounds, True)
 
 
-def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]:
-    """(edges between neighbours u8[V], neighbours u4[V], rounds of the outer loop)."""
-    _check_memory(session, degrees)
+def join_all(session: Session, degrees: bool, mutual: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, int]:
+    """(edges between neighbours u8[V], neighbours u4[V], rounds of the outer loop).
+
+    mutual: int64[1], takes the pairs of vertices with edges both ways; all edges count as both ways then.
+    """
+    check_join_memory(session, degrees)
     vertices, size = session.meta.vertices, neighbours(session)
     arcs, degree = np.zeros(vertices, np.uint64), np.zeros(vertices if degrees else 0, np.uint32)
     kept = session.keep(arcs=arcs, degree=degree, **nothing_joined(vertices))
@@ -120,7 +123,7 @@ def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]
     session.reserve(size, arcs, degree, marks)
     dtype = entries_dtype(session)
     on_gpu = OnGpu(max(arcs.nbytes, size.nbytes), dtype.itemsize, VERTEX_BYTES)
-    lists = higher_lists(session, size, on_gpu, cuts=cuts_of(kept))
+    lists = higher_lists(session, size, on_gpu, cuts=cuts_of(kept), mutual=mutual)
     for first, second in lists.pairs(is_left(kept, lists.blocks)):
         if degrees and first.number == second.number:
             session.each(joins.count_ends, *first.arrays, degree, long=True)
@@ -136,7 +139,7 @@ def _join(session: Session, degrees: bool) -> tuple[np.ndarray, np.ndarray, int]
     return arcs, degree, len(lists.blocks)
 
 
-def _check_memory(session: Session, degrees: bool) -> None:
+def check_join_memory(session: Session, degrees: bool) -> None:
     """Too little memory is said before any work, and what all of a call takes with it."""
     vertices, sizes = session.meta.vertices, neighbours_dtype(session).itemsize
     threads = 0 if session.on_gpus else session.engine.workers.threads
@@ -178,12 +181,13 @@ def entries_dtype(session: Session) -> np.dtype:
 
 
 def higher_lists(
-    session: Session, size: np.ndarray, on_gpu: OnGpu, beside: int = 0, later: int = 0, cuts: Iterable[int] = ()
-) -> HigherLists:
+    session: Session, size: np.ndarray, on_gpu: OnGpu, beside: int = 0, later: int = 0, cuts: Iterable[int] = (),
+    mutual: np.ndarray | None = None,
+) -> HigherLists:  # fmt: skip
     """Lists of higher neighbours by blocks. size: entries of each vertex's lists, which order vertices.
 
     on_gpu: what a GPU that joins two blocks holds of one. beside: arrays as large as a block's entries that go with
-    each. later: bytes that the call will hold beside them. cuts: as of Blocks.
+    each. later: bytes that the call will hold beside them. cuts: as of Blocks. mutual: as of join_all.
     """
     cuts = tuple(cuts)
     higher = _count_higher(session, size)
@@ -192,7 +196,7 @@ def higher_lists(
     if len(blocks) > 1:
         session.release(blocks.before)
         blocks = Blocks(session, higher, dtype, 2 * (1 + beside), replace(on_gpu, blocks=2), later, cuts)
-    return HigherLists(session, blocks, size)
+    return HigherLists(session, blocks, size, mutual)
 
 
 def _count_higher(session: Session, size: np.ndarray) -> np.ndarray:
@@ -208,8 +212,9 @@ def _count_higher(session: Session, size: np.ndarray) -> np.ndarray:
 class HigherLists:
     """Room for the lists of two blocks at a time, of one where there is one."""
 
-    def __init__(self, session: Session, blocks: Blocks, size: np.ndarray) -> None:
-        self.session, self.blocks, self.size = session, blocks, size
+    def __init__(self, session: Session, blocks: Blocks, size: np.ndarray, mutual: np.ndarray | None = None) -> None:
+        self.session, self.blocks, self.size, self.mutual = session, blocks, size, mutual
+        self._counted: set[int] = set()  # blocks whose pairs are in `mutual`
         self.rooms = min(2, len(blocks))
         self._entries = [np.empty(blocks.most_entries, blocks.dtype) for _ in range(self.rooms)]
         self._after = [np.empty(blocks.most_vertices, np.uint64) for _ in range(self.rooms)]
@@ -249,4 +254,8 @@ class HigherLists:
         entries = head_of(self._entries[room], block.entries)  # GPUs copy no more than that
         gather(self.session, block, joins.gather_higher, (self.size, entries), after)
         self.session.each(joins.tidy, block.starts, entries, self.top, after, long=True)
+        if self.mutual is not None:
+            found = self.session.each(joins.turn_both_ways, block.starts, after, entries, long=True)
+            self.mutual += 0 if number in self._counted else found
+            self._counted.add(number)
         return Lists(block, after, entries, number, room)

@@ -1,0 +1,217 @@
+"""Answers that a call is given: a Result, a table, a mapping, or a file that `-o` wrote.
+
+A table has a column `vertex` with the user's IDs, and a column of values. It is read by batches, so what is held is one
+batch beside the arrays that are made of it. Parquet and Arrow files of gstream say which run they are of (`about`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support.session import Session
+from gstream.results.files import ABOUT, about_run
+from gstream.results.result import Result
+from pagestore.errors import InputError, UsageError
+from pagestore.rowtext import DELIMITERS, ENDINGS, parted_name
+
+VERTEX = "vertex"
+READ = {".parquet": "_parquet", ".arrow": "_arrow", ".npy": "_numpy", **dict.fromkeys(ENDINGS, "_text")}
+BATCH_ROWS = 1 << 18
+Batches = Iterator[tuple[np.ndarray, Any]]
+
+
+class GivenAnswer:
+    """names: of the columns. about: which run it is of (gstream.results.files.about_run); None where nobody knows."""
+
+    def __init__(self, given: Any, option: str) -> None:
+        """option: how messages call it. Raises UsageError for what is no answer, InputError for a file that is none."""
+        self.option, self.about, self.where = option, None, option
+        if isinstance(given, Result):
+            self.about = about_run(given)
+            self.names, self._open = given.columns, given.arrow_batches
+        elif isinstance(given, (str, os.PathLike)):
+            self.where = os.fspath(given)
+            self._open_file(self.where)
+        else:
+            self._open_table(_table_of(given, option))
+
+    def _open_table(self, table: Any) -> None:
+        self.names, self._open = table.column_names, lambda: iter(table.to_batches(BATCH_ROWS))
+
+    def _open_file(self, path: str) -> None:
+        ending = parted_name(path)[0]
+        if ending not in READ:
+            raise UsageError(f"{self.option} {path}: the ending says the format; known are {', '.join(READ)}.")
+        if not os.path.exists(path):
+            raise InputError(f"{path}: no such file. Name one with columns {VERTEX} and a value.")
+        with self._reading():
+            getattr(self, READ[ending])(path)
+
+    def _parquet(self, path: str) -> None:
+        from pyarrow import parquet
+
+        file = parquet.ParquetFile(path)
+        self.names, self._open = file.schema_arrow.names, lambda: file.iter_batches(BATCH_ROWS)
+        self.about = _read_about(file.schema_arrow.metadata)
+
+    def _arrow(self, path: str) -> None:
+        import pyarrow as pa
+
+        file = pa.ipc.open_file(pa.memory_map(path))
+        self.names = file.schema.names
+        self._open = lambda: (file.get_batch(number) for number in range(file.num_record_batches))
+        self.about = _read_about(file.schema.metadata)
+
+    def _numpy(self, path: str) -> None:
+        import pyarrow as pa
+
+        rows = np.load(path, mmap_mode="r")
+        self.names = list(rows.dtype.names or ())
+
+        def opened() -> Iterator[Any]:
+            for first in range(0, len(rows), BATCH_ROWS):
+                some = rows[first : first + BATCH_ROWS]
+                yield pa.record_batch({name: pa.array(np.ascontiguousarray(some[name])) for name in self.names})
+
+        self._open = opened
+
+    def _text(self, path: str) -> None:
+        import pyarrow as pa
+        from pyarrow import csv
+
+        kind = ENDINGS[parted_name(path)[0]]
+        parsing = csv.ParseOptions(delimiter=DELIMITERS[kind], newlines_in_values=True)
+
+        def opened(**names: Any) -> Any:
+            stream = pa.input_stream(path, compression="detect")
+            return csv.open_csv(stream, csv.ReadOptions(**names), parsing)
+
+        names: dict[str, Any] = {}
+        with opened() as reader:
+            self.names = reader.schema.names
+        if kind != "csv" and VERTEX not in self.names:  # no line of names
+            others = [f"column {number}" for number in range(2, len(self.names) + 1)]
+            names["column_names"] = self.names = [VERTEX, *(others if len(others) > 1 else ["value"])]
+        self._open = lambda: iter(opened(**names))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Errors of the libraries that read become one line."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except (pa.ArrowException, OSError, ValueError) as error:
+            if isinstance(error, (InputError, UsageError)):
+                raise
+            said = str(error).splitlines()[0].rstrip(".")
+            raise InputError(f"{self.where}: can't be read as its ending says: {said}. Name another file.") from None
+
+    def column(self, *wanted: str) -> str:
+        """The first of these names that there is, else the one column beside `vertex`. Raises InputError."""
+        others = [name for name in self.names if name != VERTEX]
+        found = next((name for name in wanted if name in others), others[0] if len(others) == 1 else None)
+        if VERTEX not in self.names or found is None:
+            raise InputError(
+                f"{self.where}: has columns {', '.join(self.names) or 'without names'}; needed are {VERTEX} and "
+                f"{' or '.join(wanted)}. Name another file, or rename its columns."
+            )
+        return found
+
+    def batches(self, session: Session, name: str) -> Batches:
+        """(store IDs u8[n], Arrow array of the column) of all rows, by batches. Raises InputError for a row of a vertex
+        that the graph does not have, or of one that had a row before."""
+        seen, first = np.zeros(session.meta.vertices, bool), 0
+        session.reserve(seen)
+        row = partial("{}: row {}: ".format, self.where)
+        with self._reading():
+            for batch in self._open():
+                ids = batch.column(batch.schema.get_field_index(VERTEX))
+                listed: Any = ids.to_pylist() if ids.null_count or not _is_whole(ids) else ids.to_numpy()
+                found = session.store.lookup(listed, VERTEX, InputError, lambda at, first=first: row(first + at))
+                again = len(found) > 1 and len(np.unique(found)) < len(found)
+                if again or seen[found].any():
+                    at = next(at for at, v in enumerate(found) if seen[v] or v in found[:at])
+                    raise InputError(f"{self.where}: row {first + at}: vertex {listed[at]} has a row before. Drop one.")
+                seen[found] = True
+                yield found, batch.column(batch.schema.get_field_index(name))
+                first += len(found)
+        session.release(seen)
+
+
+def _is_whole(column: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(column.type))
+
+
+def _read_about(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any] | None:
+    try:
+        return json.loads(metadata[ABOUT.encode()]) if metadata and ABOUT.encode() in metadata else None
+    except ValueError:
+        return None
+
+
+def _table_of(given: Any, option: str) -> Any:
+    """A pyarrow.Table of what Python holds: another library's table, a mapping or Series, or groups of vertices."""
+    import pyarrow as pa
+
+    said = f"{option}: must be a result, a table with a column {VERTEX}, a mapping from vertices, or a file."
+    try:
+        if hasattr(given, "__arrow_c_stream__"):
+            return pa.table(given)
+        if hasattr(given, "columns") and hasattr(given, "iloc"):
+            return pa.Table.from_pandas(given, preserve_index=False)
+        if isinstance(given, Mapping) or hasattr(given, "items"):
+            vertices, values = map(list, zip(*given.items(), strict=True)) if len(given) else ([], [])
+            return pa.table({VERTEX: _plain(vertices), "value": _plain(values)})
+        groups = [list(group) for group in given] if isinstance(given, Iterable) else None
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise UsageError(f"{said[:-1]}: {str(error).splitlines()[0].rstrip('.')}.") from None
+    if groups is None:
+        raise UsageError(said)
+    numbers = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    return pa.table({VERTEX: _plain([vertex for group in groups for vertex in group]), "value": numbers})
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    return [value.item() if hasattr(value, "item") else value for value in values]
+
+
+def given_communities(session: Session, given: Any) -> np.ndarray:
+    """id[V]: communities by numbers from 0 on, each vertex's. given: GivenAnswer's, or groups of vertices. Raises
+    UsageError (nothing given), InputError (a vertex without a community, or with two)."""
+    if given is None:
+        raise UsageError("modularity: no partition was given. Pass --partition FILE with columns vertex and community.")
+    answer, vertices = GivenAnswer(given, "--partition"), session.meta.vertices
+    name = answer.column("community", "component", "value")
+    label, there = np.zeros(vertices, np.int64), np.zeros(vertices, bool)
+    session.reserve(label, there, label, label)
+    numbers: dict[Any, int] = {}
+    number: Callable[[Any], int] = lambda value: numbers.setdefault(value, len(numbers))  # noqa: E731
+    for found, values in answer.batches(session, name):
+        if values.null_count:
+            where = int(np.flatnonzero(values.is_null())[0])
+            raise InputError(
+                f"{answer.where}: vertex {session.user_ids(found[[where]])[0]} has no {name}. Give it one."
+            )
+        if _is_whole(values):
+            label[found] = values.to_numpy()
+        else:
+            coded = values.dictionary_encode()
+            codes = np.array([number(value) for value in coded.dictionary.to_pylist()], np.int64)
+            label[found] = codes[coded.indices.to_numpy()] if len(codes) else 0
+        there[found] = True
+    if not there.all():
+        lacking = session.user_ids(np.flatnonzero(~there)[:1])[0]
+        raise InputError(f"{answer.where}: has no {name} of vertex {lacking}. Give each vertex one.")
+    side = np.unique(label, return_inverse=True)[1].reshape(vertices).astype(session.id_dtype)
+    session.release(label, there, label, label)
+    return side
