@@ -47,6 +47,12 @@ def times_longer(devices: int) -> int:
     return max(1, devices // 2)
 
 
+def coded_longer(coded: bool) -> int:
+    """How many times as long batches are of coded pages as of others, by the bytes that cross the link: these become
+    some three times as many, and queueing what decodes them takes as long as queueing a copy and a launch."""
+    return 2 if coded else 1
+
+
 @dataclass
 class RunOptions:
     """Options of one engine. Raises UsageError on a value outside its limits.
@@ -169,9 +175,9 @@ class RunOptions:
             raise UsageError("resume and replace_checkpoint: one goes on, the other starts afresh. Drop one of them.")
         parse_every(self.checkpoint_every)
 
-    def batch_on(self, devices: int) -> int:
-        """Bytes of a batch, by the number of devices."""
-        return self.batch_bytes or BATCH_BYTES * times_longer(devices)
+    def batch_on(self, devices: int, coded: bool = False) -> int:
+        """Bytes of a batch as it crosses the link, by the number of devices."""
+        return self.batch_bytes or BATCH_BYTES * times_longer(devices) * coded_longer(coded)
 
     @property
     def host_threads(self) -> int:

@@ -22,6 +22,9 @@ LEAST_GROUPS = 2  # ring groups in host memory: one is read while one is used
 PART_BYTES = 24  # of gstream.hostcode.parts
 
 
+CODED_STRETCHES = 4  # times as many pages: a batch of coded ones is longer, and each is some third of its page
+
+
 @dataclass(frozen=True)
 class PageTable:
     """One topology's pages: small ones first, then large ones, each kind in ascending vertex order.
@@ -81,6 +84,12 @@ class PageTable:
         hubs = np.unique(self.first_vertex[self.small_pages :])
         first, last = self.first_vertex[: self.small_pages], self.last_vertex[: self.small_pages]
         return np.searchsorted(hubs, first, "left") < np.searchsorted(hubs, last, "right")
+
+    @cached_property
+    def edges_before(self) -> tuple[np.ndarray, np.ndarray]:
+        """(uint64[pages]: first vertices, ascending; uint64[pages + 1]: edges of all pages before each, and of all)."""
+        order = np.argsort(self.first_vertex, kind="stable")
+        return self.first_vertex[order], np.append(np.uint64(0), np.cumsum(self.edges[order]))
 
     @cached_property
     def gpu_parts(self) -> tuple[int, int]:
@@ -171,6 +180,8 @@ def page_table(  # type: ignore[no-untyped-def]  # a pagestore Topology
     """PageTable of a pagestore Topology for a run on `devices` devices in each of `ranks` processes."""
     directory, spread = topology.directory, topology.spread
     pages, largest = len(directory), topology.layout.stretch_pages * times_longer(devices)
+    if topology.places is not None:
+        largest *= CODED_STRETCHES
     stretch = stretch_pages(pages, devices * ranks, largest) if spread.only is None else spread.stretch
 
     def column(name: str, *dtype: Any) -> np.ndarray:

@@ -37,11 +37,11 @@ def plan_sources(
             need,
         )
     for index, table in enumerate(waiting):
-        page, whole = table.bytes_of(1, weights), table.whole_bytes(weights, hosts)
-        batch = max(1, min(options.batch_on(devices) // page, table.stretch))
-        stays = SourcePlan(True, weights, batch, coded=coded and table.places is not None)
-        if stays.coded:
-            page, whole = table.longest_coded(weights), stays.bytes_held(table)
+        packed = coded and table.places is not None
+        page = table.longest_coded(weights) if packed else table.bytes_of(1, weights)
+        batch = max(1, min(options.batch_on(devices, packed) // page, table.stretch))
+        stays = SourcePlan(True, weights, batch, coded=packed)
+        whole = stays.bytes_held(table) if packed else table.whole_bytes(weights, hosts)
         if whole + sum(least[index + 1 :]) <= left:
             plans[table.name] = stays
             left -= whole

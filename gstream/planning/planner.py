@@ -129,7 +129,8 @@ class Memory:
         """Of the largest batch worth having."""
         tables = self.graph.tables.values()
         stretch, most = min(table.stretch for table in tables), max(table.pages for table in tables)
-        return max(1, min(self.options.batch_on(self.devices) // self.page_bytes, stretch, most))
+        page = self.staged or self.page_bytes
+        return max(1, min(self.options.batch_on(self.devices, self.staged > 0) // page, stretch, most))
 
     @property
     def reach(self) -> int:

@@ -106,9 +106,8 @@ def vertices_drawn(vertices: int) -> tuple[np.ndarray, np.ndarray]:
 
 def mean_degrees(table: PageTable, bounds: np.ndarray) -> np.ndarray:
     """float64[n]: of the vertices of each range, by the page directory."""
-    order = np.argsort(table.first_vertex, kind="stable")
-    first = np.append(table.first_vertex[order], bounds[-1])
-    return np.diff(np.interp(bounds, first, np.append(0, np.cumsum(table.edges[order])))) / np.diff(bounds)
+    first, before = table.edges_before
+    return np.diff(np.interp(bounds, np.append(first, bounds[-1]), before)) / np.diff(bounds)
 
 
 def choose_bounds(
