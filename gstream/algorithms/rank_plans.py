@@ -11,10 +11,11 @@ from gstream.engine.own_slices import is_local, tables_of
 from gstream.engine.planned_engine import PlannedEngine
 from gstream.options.auto_devices import is_auto
 from gstream.options.run_options import RunOptions, parse_devices
+from gstream.paging.ownership import Partition
 from gstream.planning.machines import Machine
 from gstream.planning.memory_fit import Graph
 from gstream.planning.plan import Plan
-from gstream.planning.rank_volumes import volumes
+from gstream.planning.rank_volumes import volumes, volumes_of_gpus
 from pagestore.errors import CapError, UsageError
 from pagestore.meta import MOST_PARTS
 from pagestore.sizes import parse_size, show_bytes, show_count, show_seconds
@@ -48,7 +49,12 @@ class RankEngine(PlannedEngine):
 
     def __init__(self, store: Any, options: RunOptions, machine: Machine, cap: int | None, ranks: int) -> None:
         super().__init__(store, options, machine, cap, ranks)
-        self.own = PaperSlices(ranks)
+        if not self.on_gpus:
+            self.own = PaperSlices(ranks)
+            return
+        here = self.exchange.devices
+        self.exchange = replace(self.exchange, partition=Partition.equal(len(here) * ranks, ranks), notifies=False)
+        self._alone, self.graph = self.exchange, replace(self.graph, apart=ranks - 1)
 
     def plan(self, program: Any, code: Any = None) -> Plan:
         """As of Engine."""
@@ -60,24 +66,31 @@ def rank_facts(
     algorithm: str, store: Any, machine: Machine, own: dict[str, Any], options: dict[str, Any], ranks: int,
     certify: bool = False, program: Any = None, parameters: dict[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """What each of `ranks` ranks holds, exchanges and takes, with a machine's cores each. Raises UsageError."""
+    """What each of `ranks` ranks holds, exchanges and takes, with the GPUs of a machine each, or its cores. Raises
+    UsageError."""
     if not 2 <= ranks <= MOST_PARTS:
         raise UsageError(f"--ranks {ranks}: it must be 2 to {MOST_PARTS}, or auto, or off.")
     cap = parse_size(options.pop("host_memory", None), "--host-memory")
     wanted = RunOptions(**options)
-    if not is_auto(wanted.devices) and any(spec.kind != "host" for spec in parse_devices(wanted.devices)):
-        raise UsageError(f"--devices {','.join(wanted.devices)}: ranks take cores alone. Leave it out.")
-    engine = RankEngine(store, replace(wanted, devices=["host"]), machine, cap, ranks)
+    kinds = [] if is_auto(wanted.devices) else [spec.kind for spec in parse_devices(wanted.devices)]
+    if len(set(kinds)) > 1 or kinds.count("host") > 1:
+        raise UsageError(
+            f"--devices {','.join(wanted.devices)}: a rank has its machine's cores as one device, or GPUs. Name one."
+        )
+    engine = RankEngine(store, wanted, machine, cap, ranks)
     with engine:
         if program is not None:
             planned = plan_of_own(program, engine, parameters or {})
         else:
             planned = plan_of(algorithm, engine, own, certify)
     meta = store.meta
-    told = volumes(meta.vertices, meta.edges, ranks, type(engine.program).value.dtype.itemsize, planned.sweep)
+    volume = volumes_of_gpus if engine.on_gpus else volumes
+    told = volume(meta.vertices, meta.edges, ranks, type(engine.program).value.dtype.itemsize, planned.sweep)
     work, exchange = planned.superstep_seconds() / ranks, told.bytes / machine.network
     return {
         "store": str(store.path), "machine": machine.name, "ranks": ranks, "frontier": planned.sweep is False,
+        "gpus": len(engine.specs) if engine.on_gpus else 0,
+        "device_bytes": planned.device_bytes if engine.on_gpus else {}, "chunks": len(planned.chunks),
         "host_bytes": planned.host_bytes, "memory_bytes": sum(planned.host_bytes.values()), "lacks": engine.lacks,
         "in_host_memory": {name: source.resident for name, source in planned.sources.items()},
         "part_bytes": part_bytes(store, planned, ranks), "mirrors": told.mirrors, "exchanged_bytes": told.bytes,
@@ -102,13 +115,15 @@ def part_bytes(store: Any, planned: Plan, ranks: int) -> int:
 def rank_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """The same for people."""
     resident = all(facts["in_host_memory"].values())
-    most = "at most " if facts["frontier"] else ""
+    most, gpus = "at most " if facts["frontier"] else "", facts["gpus"]
+    chunks = f", in {facts['chunks']} chunks of vertices" if facts["chunks"] > 1 else ""
     lines = [
-        ("run", f"{facts['algorithm']} on {facts['store']}, {facts['ranks']} ranks, each with the cores of one "
-                f"{facts['machine']}"),
+        ("run", f"{facts['algorithm']} on {facts['store']}, {facts['ranks']} ranks, each with the "
+                f"{f'{gpus} GPU(s)' if gpus else 'cores'} of one {facts['machine']}{chunks}"),
         ("parts", f"{show_bytes(facts['part_bytes'])} of disk each; pages {'in memory' if resident else 'from disk'}"),
         *(("holds", f"{show_bytes(size)} {name}") for name, size in facts["host_bytes"].items() if size),
         ("in all", f"{show_bytes(facts['memory_bytes'])} of memory each"),
+        *(("a GPU", f"{show_bytes(size)} {name}") for name, size in facts["device_bytes"].items() if size),
         *([("lacks", f"memory: {show_bytes(facts['lacks'])} are needed, more than {facts['machine']} has")]
           if facts["lacks"] else []),
         ("mirrors", f"about {show_count(facts['mirrors'])} each, of a graph like RMAT's"),
@@ -118,4 +133,5 @@ def rank_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
                   f"exchange at {facts['network'] / 1e9:.3g} GB/s"),
         ("rests on", "a model of volumes and the machine's figures; no run on several machines was measured"),
     ]  # fmt: skip
-    return [*lines, *(("of which", f"{name}: {said}") for name, said in facts["sources"].items() if "gpu" not in name)]
+    return [*lines, *(("of which", f"{name}: {said}") for name, said in facts["sources"].items()
+                      if gpus or "gpu" not in name)]  # fmt: skip

@@ -60,6 +60,7 @@ class PlannedExchange:
     devices: list[PlannedDevice]
     partition: Partition
     notifies: bool
+    first: int = 0
 
 
 class NothingRead:

@@ -44,3 +44,11 @@ def volumes(vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool)
         return Volumes(mirrors, listed, value_bytes * mirrors + 8 * listed)
     bits = int(2 * outside * vertices / 8)
     return Volumes(mirrors, listed, value_bytes * (2 * mirrors + listed) + bits)
+
+
+def volumes_of_gpus(vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool) -> Volumes:
+    """The same of ranks with GPUs: what they got for the slices of others, and their own values to all others."""
+    told = volumes(vertices, edges, ranks, value_bytes, sums)
+    got, outside = 8 if sums else value_bytes, (ranks - 1) / ranks
+    bits = 0 if sums else int(2 * outside * vertices / 8)
+    return Volumes(told.mirrors, told.listed, int(outside * vertices) * (got + value_bytes) + bits)

@@ -153,7 +153,7 @@ def test_small_counts_of_mirrors_are_those_of_drawn_edges():
 
 
 def test_more_ranks_hold_and_send_less_and_take_less_time():
-    call = {"vertices": 10**8, "edges": 10**10, "machine": "dgx-h100"}
+    call = {"vertices": 10**8, "edges": 10**10, "machine": "dgx-h100", "devices": "host"}
     found = [gstream.plan("pagerank", ranks=ranks, **call) for ranks in (2, 8, 64)]
     for name in ("memory_bytes", "part_bytes", "exchanged_bytes", "work_seconds", "seconds_a_superstep"):
         figures = [facts[name] for facts in found]
@@ -165,11 +165,23 @@ def test_more_ranks_hold_and_send_less_and_take_less_time():
     assert bits["frontier"] and bits["exchanged_bytes"] > 10**8 / 8
 
 
+def test_gpus_of_more_ranks_take_less_time_and_exchange_all_values():
+    call = {"vertices": 10**8, "edges": 10**10, "machine": "dgx-h100"}
+    found = [gstream.plan("pagerank", ranks=ranks, **call) for ranks in (2, 8, 64)]
+    assert [facts["gpus"] for facts in found] == [8, 8, 8]
+    assert [facts["exchanged_bytes"] for facts in found] == [12 * int(1e8 * (n - 1) / n) for n in (2, 8, 64)]
+    work = [facts["work_seconds"] for facts in found]
+    assert work == sorted(work, reverse=True)
+    one = gstream.plan("pagerank", ranks=8, devices="cuda:0", **call)
+    assert one["gpus"] == 1 and one["work_seconds"] > work[1]
+    assert one["device_bytes"]["pieces of peers"] == 7 * found[0]["device_bytes"]["pieces of peers"] > 0
+
+
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
         ({"ranks": 1}, UsageError, "ranks 1: it must be 2 to 4096"),
-        ({"ranks": 4, "devices": "cuda:0"}, UsageError, "devices cuda:0: ranks take cores alone."),
+        ({"ranks": 4, "devices": "host,cuda:0"}, UsageError, "devices host,cuda:0: a rank has its machine's cores"),
         ({"machine": "abacus"}, UsageError, "machine abacus: No such file or directory. Known are dgx-h100, h100x1,"),
         ({"edges": 0}, UsageError, "edges 0: must be 1 to"),
         ({"vertices": 1 << 41}, UsageError, "vertices 2199023255552: must be 1 to"),
