@@ -39,7 +39,7 @@ SHARE = 16  # cases of the others, each of which takes a process or two
 # Many processes each; other properties break the same things in other ways.
 LONG = {
     "kills of ranks", "failing GPU memory", "failing reads", "failing arrays", "failing arrays of other threads",
-    "little address space",
+    "little address space", "crafted stores",
 }  # fmt: skip
 PROPERTIES = [
     pytest.param(tried, marks=pytest.mark.long) if tried.name in LONG else tried for tried in torture.all_properties()
