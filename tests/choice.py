@@ -4,7 +4,6 @@ GSTREAM_TESTS says which: "some" (make test), "all" (make test-all), or "rest", 
 Tests say of themselves what "some" has of them. Marked `long`: nothing. Marked `longer`: fewer cases, as the test asks
 `few`. Marked `covering(1)` or `covering(2)`: combinations of parameters that hold every value of each, or every pair of
 values of two. Values of `seeds` and examples of properties are fewer, too.
-Of combinations "rest" has those that hold every pair of values: "all" alone has every combination.
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ def deselected(items: Sequence[pytest.Item], asked: Sequence[str]) -> list[pytes
     left_out = long | _not_covering([item for item in items if item not in long])
     if MODE == "some":
         return [item for item in items if item in left_out]
-    beyond_pairs = _not_covering(items, 2)
-    return [item for item in items if item in beyond_pairs or item not in left_out and not _has_more(item)]
+    return [item for item in items if item not in left_out and not _has_more(item)]
 
 
 def _has_more(item: pytest.Item) -> bool:
@@ -59,18 +57,18 @@ def _has_more(item: pytest.Item) -> bool:
     return item.get_closest_marker("longer") is not None or (settings is not None and settings.max_examples > EXAMPLES)
 
 
-def _not_covering(items: Sequence[pytest.Item], together: int | None = None) -> set[pytest.Item]:
-    """Items that `covering` does not choose. together: values that the chosen hold all of, not as tests are marked."""
+def _not_covering(items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """Items that `covering` does not choose."""
     tests: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("covering") and hasattr(item, "callspec"):
             tests[item.nodeid.partition("[")[0]].append(item)
-    return {item for cases in tests.values() for item in set(cases) - set(covering(cases, together))}
+    return {item for cases in tests.values() for item in set(cases) - set(covering(cases))}
 
 
-def covering(cases: Sequence[Any], together: int | None = None) -> list[Any]:
+def covering(cases: Sequence[Any]) -> list[Any]:
     """The fewest items, about, that hold every value, or every pair of values, that any of them holds."""
-    wanted = {case: _held(case, together) for case in cases}
+    wanted = {case: _held(case) for case in cases}
     missing = set().union(*wanted.values())
     chosen = []
     while missing:
@@ -80,7 +78,6 @@ def covering(cases: Sequence[Any], together: int | None = None) -> list[Any]:
     return chosen
 
 
-def _held(case: Any, together: int | None) -> set[Hashable]:
-    together = together or case.get_closest_marker("covering").args[0]
+def _held(case: Any) -> set[Hashable]:
     values = sorted((name, repr(value)) for name, value in case.callspec.params.items())
-    return set(combinations(values, min(together, len(values))))
+    return set(combinations(values, min(case.get_closest_marker("covering").args[0], len(values))))

@@ -44,23 +44,6 @@ def test_every_value_and_every_pair_is_held(together: int, most: int) -> None:
             assert held == {(case.callspec.params[one], case.callspec.params[other]) for case in cases}
 
 
-def test_rest_has_every_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of values that "some" has not, too."""
-    cases = cases_of(1, a=range(5), b=range(4), c=range(3))
-    for case in cases[::5]:
-        case.marks["long"] = pytest.mark.long.mark
-    monkeypatch.setattr(choice, "MODE", "rest")
-    out = set(choice.deselected(cases, ["tests"]))
-    monkeypatch.setattr(choice, "MODE", "some")
-    ran = (set(cases) - out) | (set(cases) - set(choice.deselected(cases, ["tests"])))
-    assert len(ran) < 40
-    for one, other in (("a", "b"), ("a", "c"), ("b", "c")):
-        held, every = (
-            {(case.callspec.params[one], case.callspec.params[other]) for case in taken} for taken in (ran, cases)
-        )
-        assert held == every
-
-
 def test_nothing_is_left_out_and_little_runs_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     long, longer = pytest.mark.long.mark, pytest.mark.longer.mark
     some = [Item("t.py::a"), Item("t.py::b", most=20)]

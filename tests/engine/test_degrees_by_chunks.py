@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import choice
 import numpy as np
 import pytest
 from engine_graphs import make_store, skewed_edges
@@ -50,7 +51,7 @@ def store(tmp_path_factory):
 
 @pytest.mark.parametrize("devices", ["host", "host:2", "fake:1", "fake:1:2"])
 @pytest.mark.parametrize("direction", ["push", "pull"])
-@pytest.mark.parametrize("program", [Shares, Highest])
+@pytest.mark.parametrize("program", [Shares, *choice.also(Highest)])
 def test_degrees_of_senders_in_other_chunks(store, devices, program, direction):
     with Engine(store) as engine:
         expected = engine.run(program(), 3)

@@ -367,6 +367,7 @@ def test_a_device_that_is_not_there(store):
         Engine(store, RunOptions(devices=["cuda:99"]))
 
 
+@pytest.mark.long
 def test_a_program_that_diverges_gives_infinity_without_a_warning(store):
     class Diverges(Program):
         combine, value = SUM, f64
