@@ -90,20 +90,16 @@ def convert(
     logs.begin(progress, log_file, surroundings.typed, [*inputs, store])
     check_workdir(workdir)
     check_stripes(stripe)
-    folder = store
-    if parts is not None:
-        store = whole_before(folder, parts, force, stripe)
+    folder, store = store, store if parts is None else whole_before(store, parts, force, stripe)
     skipped = skipped_file(store) if bad_lines == "skip" and not dry_run else None
     given: dict[str, Any] = {
         "memory": memory, "threads": threads, "devices": devices, "directed": directed, "weights": not no_weights,
-        "dedupe": dedupe, "keep": keep,
-        "drop_self_loops": drop_self_loops, "topology": topology, "order": order, "columns": columns,
-        "compress": compress,
-        "page_size": page_size, "id_bytes": id_bytes, "workdir": workdir, "resume": resume, "force": force,
-        "num_vertices": num_vertices, "id_base": id_base, "format": format, "source_column": column(source_column),
-        "target_column": column(target_column), "weight_column": column(weight_column), "string_ids": string_ids,
-        "header": header, "comments": comments, "where": where, "decimal": decimal,
-        "bad_lines": bad_lines, "stripe": stripe_folders(stripe),
+        "dedupe": dedupe, "keep": keep, "drop_self_loops": drop_self_loops, "topology": topology, "order": order,
+        "columns": columns, "compress": compress, "page_size": page_size, "id_bytes": id_bytes, "workdir": workdir,
+        "resume": resume, "force": force, "num_vertices": num_vertices, "id_base": id_base, "format": format,
+        "source_column": column(source_column), "target_column": column(target_column),
+        "weight_column": column(weight_column), "string_ids": string_ids, "header": header, "comments": comments,
+        "where": where, "decimal": decimal, "bad_lines": bad_lines, "stripe": stripe_folders(stripe),
     }  # fmt: skip
     options, reading = split_options(given, skipped=skipped)
     with compile_time() as compiled, ProgressBar() as bar:

@@ -1,5 +1,4 @@
-"""PyCUDA's driver as far as gstream.devices.gpu.driver uses it, in host memory: kernels are run by g++ (emulate.h),
-late.
+"""PyCUDA's driver as far as gstream.devices.gpu.driver uses it, in host memory: g++ runs kernels (emulate.h), late.
 
 It tries the GPU device's own logic where there is no GPU: addresses, sizes, maps of rows, what goes where, and what
 waits for what. Whatever is queued on a stream is done later, one operation at a time, in any order that streams and

@@ -54,9 +54,7 @@ def write(path, kind, source, target, vertices, page_bytes=4096, **more):
     return path
 
 
-@pytest.fixture(
-    scope="module", params=["directed", "in alone", *choice.also(*sorted(KINDS.keys() - {"directed", "in alone"}))]
-)
+@pytest.fixture(scope="module", params=choice.seeds(2, KINDS))
 def store(request, tmp_path_factory):
     """Of a long path with a web at its end, whose hub has large pages: frontiers of one vertex, many, and few again."""
     source, target = skewed_edges(3000, 40_000, 5)
