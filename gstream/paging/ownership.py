@@ -94,17 +94,27 @@ def cut_batches(numbers: np.ndarray, stretch: int, batch_pages: int, small_pages
 
     Small pages come before large ones because pages are numbered so; no batch mixes the two kinds.
     """
-    if len(numbers) == 0:
-        return []
-    group = numbers // stretch * 2 + (numbers >= small_pages)
-    edges = np.flatnonzero(group[1:] != group[:-1]) + 1
     batches: list[np.ndarray] = []
     first = 0
-    for last in [*edges.tolist(), len(numbers)]:
+    for last in _ends(numbers, stretch, small_pages).tolist():
         for start in range(first, last, batch_pages):
             batches.append(numbers[start : min(start + batch_pages, last)])
         first = last
     return batches
+
+
+def count_batches(numbers: np.ndarray, stretch: int, batch_pages: int, small_pages: int) -> int:
+    """How many batches `cut_batches` makes."""
+    sizes = np.diff(_ends(numbers, stretch, small_pages), prepend=0)
+    return int((-(-sizes // batch_pages)).sum())
+
+
+def _ends(numbers: np.ndarray, stretch: int, small_pages: int) -> np.ndarray:
+    """int64[n]: behind the last of each run of pages of one stretch and one kind."""
+    if len(numbers) == 0:
+        return np.zeros(0, np.int64)
+    group = numbers // stretch * 2 + (numbers >= small_pages)
+    return np.append(np.flatnonzero(group[1:] != group[:-1]) + 1, len(numbers))
 
 
 def slices(chunk: tuple[int, int], unit: int, devices: int, heavy: int = 0) -> list[tuple[int, int]]:

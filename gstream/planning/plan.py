@@ -13,7 +13,7 @@ import numpy as np
 
 from gstream.devices.job import DevicePlan, Range
 from gstream.options.run_options import READ_THREADS
-from gstream.paging.ownership import Partition, cut_batches, slices
+from gstream.paging.ownership import Partition, count_batches, slices
 from gstream.paging.page_cache import PageCache
 from gstream.paging.page_source import SourcePlan
 from gstream.paging.page_table import PageTable
@@ -188,7 +188,7 @@ class Plan:
         passes = self.passes(direction)[: None if again == 1 else 1]
         pages = again * sum(map(len, passes))
         most = max(1, self.device.batch_pages)
-        batches = again * sum(len(cut_batches(one, table.stretch, most, table.small_pages)) for one in passes)
+        batches = again * sum(count_batches(one, table.stretch, most, table.small_pages) for one in passes)
         source = self.sources[table.name]
         on_devices = sum(self.slots(table))
         hit = min(1.0, on_devices / max(1, table.pages))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gstream.devices.host.threads import Workers
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions
-from gstream.paging.ownership import HEAVY, Partition, cut_batches, slices, stretch_pages
+from gstream.paging.ownership import HEAVY, Partition, count_batches, cut_batches, slices, stretch_pages
 from gstream.paging.page_cache import PageCache
 from gstream.planning.memory_fit import busy_streams, default_streams, why_fewer
 from gstream.programs.pagerank import PageRank
@@ -113,6 +113,7 @@ def test_batches_are_larger_for_more_devices():
 def test_batches_keep_order_and_never_cross_a_stretch_or_mix_kinds(pages, stretch, batch_pages, small_pages):
     numbers = np.array(sorted(pages), dtype=np.int64)
     batches = cut_batches(numbers, stretch, batch_pages, small_pages)
+    assert count_batches(numbers, stretch, batch_pages, small_pages) == len(batches)
     assert np.array_equal(np.concatenate([numbers[:0], *batches]), numbers)
     for batch in batches:
         assert 1 <= len(batch) <= batch_pages
