@@ -26,7 +26,8 @@ class KnownPlans:
         reads: tuple[int, Callable[[], int]], decodes: bool,
     ) -> Plan:  # fmt: skip
         """As of make_plan. beside: its `taken` and `later`; reads: how many are under way, and who may change that."""
-        kind = type(code.program), code.in_place, graph.turned, graph.apart, graph.vertices, len(places), tells
+        of = graph.turned, graph.apart, graph.vertices, graph.own
+        kind = type(code.program), code.in_place, *of, len(places), tells
         rest = (
             options.direction, options.chunk_vertices, tuple(places), partition, host_memory, tuple(sorted(known)),
             beside, cores, reads[0], decodes, code.own.shape,

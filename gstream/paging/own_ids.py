@@ -100,9 +100,10 @@ class OwnIds:
         return self.before[words].astype(np.int64) + np.bitwise_count(self.here[words] & low)
 
     def range_of(self, part: Range) -> Range:
-        """Numbers of a range of store IDs, which no slice's end cuts."""
+        """Numbers of a range of store IDs that lies in one slice."""
         first, last = self.numbers(np.array(part)).tolist()
-        return first, last if part[1] != self.own[1] or part[0] >= part[1] else first + part[1] - part[0]
+        inside = self.own[0] <= part[0] < part[1] <= self.own[1]
+        return first, first + part[1] - part[0] if inside else last
 
     @property
     def regions(self) -> list[Range]:
