@@ -36,14 +36,14 @@ def scale_of(vertices: int, edges: int) -> int:
 
 def volumes(vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool) -> Volumes:
     """Of a program whose values have `value_bytes`. sums: it sweeps all edges, and sums in 8 bytes; else values that
-    change go, with the bits of the frontier: as much as all of them at most."""
+    change go, with a bit for each that may: as much as all of a push at most."""
     outside = (ranks - 1) / ranks
     mirrors = int(outside * min(vertices, named_vertices(scale_of(vertices, edges), edges / ranks)))
     listed = int(outside * vertices / ranks)
     if sums:
         return Volumes(mirrors, listed, value_bytes * mirrors + 8 * listed)
-    bits = int(2 * outside * vertices / 8)
-    return Volumes(mirrors, listed, value_bytes * (2 * mirrors + listed) + bits)
+    told = 2 * mirrors + listed
+    return Volumes(mirrors, listed, value_bytes * told + told // 8)
 
 
 def volumes_of_gpus(vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool) -> Volumes:
