@@ -119,7 +119,7 @@ def _named(table: StreamTable, store: Any, storing: Any, given: Mapping[str, Any
     path, folder = place_of(store, given.get("workdir"))
     hook = work_shown(given.get("progress"))
     with removed_on_failure(folder), reading_folder(path, storing.workdir) as scratch:
-        named = dictionary_strings([table], scratch, storing.memory_bytes, hook)
+        named = dictionary_strings([table], scratch, storing.memory_bytes, hook, storing.workers)
         try:
             named.assumptions = table.assumptions
             return converted(named, path, folder, storing, given, hook)

@@ -93,7 +93,10 @@ class EdgeFile:
 
 
 class DenseSource(EdgeSource):
-    """Edges of `origin` between dense IDs, from an EdgeFile, with the user's IDs beside it; replayable."""
+    """Edges of `origin` between dense IDs, from an EdgeFile that is whole, with the user's IDs beside it; replayable.
+
+    Chunks may be asked for by number, as of a NumberedSource.
+    """
 
     def __init__(
         self, origin: EdgeSource, edges: EdgeFile, ids: Vector | None = None, names: StringNames | None = None
@@ -105,6 +108,32 @@ class DenseSource(EdgeSource):
         self.vertices = len(ids) if ids is not None else len(names) if names is not None else 0
         self.total_bytes = edges.nbytes
         self._origin, self._edges = origin, edges
+        lengths = [range(edges) for edges, _, _ in edges.segments]  # stand for the segments
+        self._groups, at = list[range](), 0
+        for group in grouped(iter(lengths), READ_EDGES):
+            self._groups.append(range(at, at + len(group)))
+            at += len(group)
+
+    @property
+    def chunk_count(self) -> int:
+        """Chunks that `chunk` can be asked for."""
+        return len(self._groups)
+
+    def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
+        """Chunk `number`, from any thread; in `buffers`, when given, until the next call."""
+        empty = (buffers or Buffers()).get
+        group = self._groups[number]
+        edges = sum(self._edges.segments[at][0] for at in group)
+        source, target = empty("source", edges, np.uint64), empty("target", edges, np.uint64)
+        weight = empty("weight", edges, np.float64) if self._edges.weighted else None
+        end = 0
+        for at in group:
+            stored = self._edges.segment(at, buffers)
+            part = slice(end, end := end + len(stored))
+            source[part], target[part] = stored.source, stored.target
+            if weight is not None and stored.weight is not None:
+                weight[part] = stored.weight
+        return EdgeChunk(source, target, weight)
 
     def chunks(self) -> Iterator[EdgeChunk]:
         return self._edges.read()

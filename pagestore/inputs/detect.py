@@ -143,7 +143,7 @@ def _as_one(
         for one in opened:
             one.directed = options.directed
     if named:
-        return _named(opened, workdir, memory_bytes, progress, sample)
+        return _named(opened, workdir, memory_bytes, progress, sample, options.threads)
     if len(opened) == 1:
         return opened[0]
     return SeveralSources(opened)
@@ -164,15 +164,16 @@ def _of_all(said: list[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def _named(
-    opened: list[EdgeSource], workdir: Path, memory_bytes: int, progress: ProgressHook | None, sample: bool
-) -> EdgeSource:
+    opened: list[EdgeSource], workdir: Path, memory_bytes: int, progress: ProgressHook | None, sample: bool,
+    threads: int,
+) -> EdgeSource:  # fmt: skip
     if sample:
         from pagestore.inputs.names import NameSample
 
         return NameSample(opened)
     from pagestore.inputs.names import dictionary_strings
 
-    return dictionary_strings(opened, workdir, memory_bytes, progress)
+    return dictionary_strings(opened, workdir, memory_bytes, progress, threads)
 
 
 def _read_as_names(

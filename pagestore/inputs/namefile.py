@@ -5,13 +5,15 @@ A part whose names don't fit in memory is split again by its own splitters, so t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from pagestore.convert.edgefile import grouped
 from pagestore.convert.storage import TempFile
+from pagestore.cores import in_order
 from pagestore.errors import ResourceError
 from pagestore.inputs.namesort import NameBatch, pick_splitters, ranges_of, sort_order
 
@@ -78,6 +80,14 @@ def joined(batches: list[NameBatch]) -> NameBatch:
     )
 
 
+@dataclass(frozen=True)
+class Ranged:
+    """Names, and the range of splitters that each falls into; None: there were no splitters yet."""
+
+    names: NameBatch
+    part: np.ndarray | None
+
+
 class NameParts:
     """Names split into files by the splitters of the first batch; `path` names them."""
 
@@ -88,28 +98,50 @@ class NameParts:
         )
         self.files: list[NameFile] = []
 
-    def append(self, names: NameBatch) -> None:
+    def ranged(self, names: NameBatch) -> Ranged:
+        """The names with their ranges, as `append` takes them; any thread may call it."""
+        if not self.files or not len(names):
+            return Ranged(names, None)
+        part = np.empty(len(names), dtype=np.uint8)
+        ranges_of(names.data, names.offsets, self._splitters.data, self._splitters.offsets, part)
+        order = np.argsort(part, kind="stable")
+        return Ranged(names.take(order), part[order])
+
+    def append(self, given: Ranged | NameBatch) -> None:
+        """Add names; the first ones choose the splitters."""
+        names = given.names if isinstance(given, Ranged) else given
+        if not len(names):
+            return
         if not self.files:
             step = max(len(names) // SAMPLE, 1)
             self._splitters = pick_splitters(names.take(np.arange(0, len(names), step)), PARTS)
             self.files = [
                 NameFile(self._path.with_name(f"{self._path.name}-{part}")) for part in range(len(self._splitters) + 1)
             ]
-        part = np.empty(len(names), dtype=np.uint8)
-        ranges_of(names.data, names.offsets, self._splitters.data, self._splitters.offsets, part)
-        order = np.argsort(part, kind="stable")
-        bounds = np.cumsum(np.bincount(part, minlength=len(self.files)))
-        for number, end in enumerate(bounds.tolist()):
-            begin = int(bounds[number - 1]) if number else 0
-            self.files[number].append(names.take(order[begin:end]))
+        if not isinstance(given, Ranged) or given.part is None:
+            given = self.ranged(names)
+            names = given.names
+        bounds = np.cumsum(np.bincount(given.part, minlength=len(self.files))).tolist()  # type: ignore[arg-type]
+        for file, begin, end in zip(self.files, [0, *bounds], bounds, strict=False):
+            file.append(NameBatch(names.offsets[begin : end + 1], names.data, names.hashes[begin:end]))
 
-    def sorted(self, memory_bytes: int, depth: int = 0) -> Iterator[NameBatch]:
-        """All distinct names in ascending order, a part at a time; the files are removed on the way."""
+    def sorted(self, memory_bytes: int, depth: int = 0, threads: int = 1) -> Iterator[NameBatch]:
+        """All distinct names in ascending order, a part at a time, on as many threads as `memory_bytes` allow.
+
+        The files are removed on the way.
+        """
         for file in self.files:
             file.close()
-        for file in self.files:
-            if COPIES * file.bytes + BYTES_PER_NAME * file.names <= memory_bytes:
-                yield _without_repetitions(joined(list(file.read())))
+        fitting = [size for file in self.files if (size := _sort_bytes(file)) <= memory_bytes]
+
+        def distinct(file: NameFile) -> NameBatch | None:
+            return _without_repetitions(joined(list(file.read()))) if _sort_bytes(file) <= memory_bytes else None
+
+        at_once = min(threads, memory_bytes // max(1, *fitting, 1) - 1)
+        made: Iterable[tuple[NameFile, NameBatch | None]] = ((file, distinct(file)) for file in self.files)
+        for file, names in in_order(self.files, distinct, at_once) if at_once > 1 else made:
+            if names is not None:
+                yield names
             elif depth < DEEPEST and file.names > 1:
                 finer = NameParts(file.path.with_name(file.path.name + "-"))
                 for batch in self._sampled_first(file):
@@ -135,6 +167,11 @@ class NameParts:
         yield _without_repetitions(joined(sample))
         for batch in file.read():
             yield _without_repetitions(batch)
+
+
+def _sort_bytes(file: NameFile) -> int:
+    """That sorting a file's names takes."""
+    return COPIES * file.bytes + BYTES_PER_NAME * file.names
 
 
 def _without_repetitions(names: NameBatch) -> NameBatch:

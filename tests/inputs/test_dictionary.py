@@ -15,7 +15,7 @@ from pagestore.convert import edgefile
 from pagestore.convert.storage import Vector
 from pagestore.errors import InputError, ResourceError
 from pagestore.inputs import dictionary, namefile, names
-from pagestore.inputs.base import EdgeSource
+from pagestore.inputs.base import EdgeChunk, EdgeSource
 from pagestore.inputs.idtable import IdSet, RankTable, distinct
 from pagestore.inputs.linesource import NameChunk
 from pagestore.inputs.namesort import NameBatch, sort_order
@@ -132,17 +132,22 @@ def word_pairs(count, words, seed=3):
     return [(pool[a], pool[b]) for a, b in rng.integers(0, words, (count, 2)).tolist()]
 
 
-@pytest.mark.parametrize("memory", [1 << 30, 1 << 17, 1])
-def test_names(tmp_path, monkeypatch, memory):
+@pytest.mark.parametrize(("memory", "threads"), [(1 << 30, 1), (1 << 30, 4), (1 << 17, 2), (1, 3)])
+def test_names(tmp_path, monkeypatch, memory, threads):
     monkeypatch.setattr(namefile, "SAMPLE", 1 << 8)
     pairs = word_pairs(6_000, 1_500)
     weight = np.arange(6_000) / 4
     monkeypatch.setattr(names, "LEAST_SORT_BYTES", 1 << 14)
-    dense = names.dictionary_strings([Named(pairs, weight)], tmp_path, memory)
+    dense = names.dictionary_strings([Named(pairs, weight)], tmp_path, memory, threads=threads)
     sorted_names = sorted({name for pair in pairs for name in pair}, key=str.encode)
     assert [dense.names[n] for n in range(dense.vertices)] == sorted_names
     expected = sorted((*pair, w) for pair, w in zip(pairs, weight.tolist(), strict=True))
     assert sorted(edges_of(dense)) == expected == sorted(edges_of(dense))
+    numbered = EdgeChunk.joined([dense.chunk(number) for number in range(dense.chunk_count)])
+    ends = [[dense.names[n] for n in end.tolist()] for end in (numbered.source, numbered.target)]
+    given = [(*pair, w) for pair, w in zip(pairs, weight.tolist(), strict=True)]
+    if memory == 1 << 30:  # else they come by ranges of hashes
+        assert list(zip(*ends, numbered.weight.tolist(), strict=True)) == given
     dense.close()
     assert os.listdir(tmp_path) == []
 
