@@ -67,7 +67,7 @@ def add_own(record, twice, sums):
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("name", ["kcore", "coloring"])
+@pytest.mark.parametrize("name", ["kcore", *choice.also("coloring")])
 def test_rounds_are_queued_where_pages_are_cached(path, expected, place, name, monkeypatch):
     queued, batches = [], []
     sweep, by_batches = GpuArrays.sweep, Resident._by_batches
@@ -138,7 +138,7 @@ def test_programs_come_after_what_is_queued(path, expected):
 @pytest.mark.longer
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("name", ["kcore", "coloring"])
+@pytest.mark.parametrize("name", ["kcore", *choice.also("coloring")])
 def test_every_allocation_may_fail_once(path, expected, monkeypatch, name, place):
     """The plan shrinks, or the host's cores go on with what GPUs have made of the arrays so far."""
 
@@ -175,7 +175,7 @@ def starve(monkeypatch, owner, name):
     return left
 
 
-@pytest.mark.parametrize("name", ["kcore", "coloring"])
+@pytest.mark.parametrize("name", ["kcore", *choice.also("coloring")])
 def test_the_cores_go_on_where_memory_runs_out_between_rounds(path, expected, monkeypatch, name):
     """Every allocation from some sweep on fails."""
     left = starve(monkeypatch, Session, "sweep_gpus")
@@ -200,7 +200,7 @@ def test_searches_go_on_where_memory_runs_out(path, monkeypatch, place, rounds):
     assert not standin.LIVE
 
 
-@pytest.mark.parametrize("name", ["kcore", "coloring"])
+@pytest.mark.parametrize("name", ["kcore", *choice.also("coloring")])
 def test_the_cores_go_on_where_a_launch_has_no_room(path, expected, monkeypatch, name):
     """For what its threads put in memory, of which the driver takes more at a kernel's first launch."""
     usual, at = standin.Function.prepared_async_call, [0]

@@ -61,6 +61,7 @@ MADE = {
     "activate": written("u.value * e.weight / 100", DAMPED),
     "not from 0": written("u.value + 1", "def apply(self, v, got, g): return min(got, 3)"),
 }
+OTHERS = ("walk into the web", "own value and superstep", "not from 0")
 
 
 @pytest.fixture(scope="module", params=["columns", *choice.also("directed", "undirected")])
@@ -113,7 +114,7 @@ def same(mine, theirs):
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("limit", [25, 2, 1])
-@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("kind", ["walk", "heat", "ranks", "activate", *choice.also(*OTHERS)])
 def test_same_bits(store, tmp_path, kind, limit, way):
     made = MADE[kind](tmp_path)
     assert same(found(store, made, limit, **WAYS[way]), swept(store, made, limit, **WAYS[way]))

@@ -98,8 +98,8 @@ def same(found, expected):
 @pytest.mark.parametrize("limit", [60, 9, 1])
 @pytest.mark.parametrize(
     "kind",
-    ["walk", "walk from a dead end", "ranks", "weights", "own value and superstep",
-     *choice.also("walk in doubles", "numbers", "sent by superstep")],
+    ["walk", "walk from a dead end", "ranks", "weights",
+     *choice.also("own value and superstep", "walk in doubles", "numbers", "sent by superstep")],
 )  # fmt: skip
 def test_they_are_the_drivers(store, way, tmp_path, kind, limit, threads, devices):
     made = MADE[kind](tmp_path)

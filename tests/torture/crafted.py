@@ -69,7 +69,7 @@ class Runner:
     def __exit__(self, *error: object) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
+            self._end()
 
     def ask(self, path: Path) -> str:
         """What became of it: read, refused, or what is wrong."""
@@ -86,8 +86,14 @@ class Runner:
             process.kill()
         if said := process.stdout.readline().strip():
             return said
-        self._process = None
-        return f"ended with {process.wait()}"
+        return f"ended with {self._end()}"
+
+    def _end(self) -> int:
+        """Wait for the process, close its pipes, and give its exit code."""
+        assert self._process is not None
+        with self._process as process:
+            self._process = None
+        return process.returncode
 
 
 def runs(graph: Any, path: str) -> dict[str, Callable[[], Any]]:
