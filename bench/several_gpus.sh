@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# make bench-several-gpus: tests on all GPUs of this machine (two at least), then rates of one GPU and of all together.
-#   SCALES="26"  scales of the RMAT graphs     OUT=FOLDER      where logs and results go
-#   LIMIT=570    seconds for all of it         PYTHON=python3  with what gstream, pycuda and pytest need
+# make bench-several-gpus: tests on all GPUs of this machine (two at least), among them one that is lost out of N in the
+# middle of a run; ranks under mpiexec against one process; then rates of one GPU and of all together.
+#   SCALES="26"    scales of the RMAT graphs     OUT=FOLDER      where logs and results go
+#   RANK_SCALE=24  the same, for ranks           PYTHON=python3  with what gstream, pycuda and pytest need
+#   LIMIT=570      seconds for all of it
 set -uo pipefail
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3} OUT=${OUT:-bench/scratch/several-gpus} SCALES=${SCALES:-26} LIMIT=${LIMIT:-570}
@@ -25,6 +27,10 @@ timeout -s INT "$(left)" $PYTHON -m pytest -q --tb=short -rfE $WORKERS -p no:cac
 TESTS=$?
 tail -n 15 "$OUT/tests.log"
 said "tests"
+timeout -s INT "$(left)" $PYTHON bench/ranks.py --gpus "$COUNT" --scale "${RANK_SCALE:-24}" > "$OUT/ranks.log" 2>&1 ||
+  echo "ranks did not end well: $OUT/ranks.log"
+grep '^    ' "$OUT/ranks.log" | cut -c5-190
+said "ranks, scale ${RANK_SCALE:-24}"
 for scale in $SCALES; do
   for stage in link pagerank-streamed pagerank-incore bfs components; do
     [ "$(left)" -gt 20 ] || { echo "no time for $stage at scale $scale"; continue; }

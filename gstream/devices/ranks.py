@@ -39,6 +39,7 @@ class Ranks:
         self.local_rank, self.local_size = here.rank, here.size
         here.Free()
         self.bytes_sent = 0
+        self.links: dict[Any, Any] = {}  # of its GPUs (gstream.devices.gpu.rank_links), for graphs to come
 
     @property
     def first(self) -> bool:

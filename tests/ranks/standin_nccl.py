@@ -32,11 +32,6 @@ def comm_init_rank_scalable(size: int, rank: int, count: int, told: bytearray, c
     return world
 
 
-def comm_abort(world: Any) -> None:
-    standin.must_be_current()
-    world.Free()
-
-
 def group_start() -> None:
     assert not group, "a group within a group"
 

@@ -96,7 +96,7 @@ class NcclLink:
     note = ""
 
     def __init__(self, ranks: Ranks, nccl: Any, gpus: Sequence[Gpu]) -> None:
-        self._ranks, self._nccl, self._gpus = ranks, nccl, gpus
+        self._ranks, self._nccl = ranks, nccl
         self._communicators = []
         for gpu in gpus:
             told = ranks.of_first(bytes(nccl.get_unique_id()) if ranks.first else None)
@@ -115,18 +115,18 @@ class NcclLink:
         self._ranks.bytes_sent += sum(part.nbytes for part in gives)
 
     def close(self) -> None:
-        """Abort, which waits for no other rank: one may have failed."""
-        made, self._communicators = self._communicators, []
-        for communicator, gpu in zip(made, self._gpus, strict=False):
-            with gpu:
-                self._nccl.comm_abort(communicator)
+        """Communicators stay for the process's next graph, as making them takes a second; they end with it."""
 
 
 def make_link(ranks: Ranks, gpus: Sequence[Gpu]) -> Link:
     """NCCL where all ranks can load it, else MPI. All ranks make this call."""
+    numbers = tuple(gpu.index for gpu in gpus)
+    if numbers in ranks.links:
+        return ranks.links[numbers]
     nccl = _load_nccl()
     if not ranks.any(nccl is None):
-        return NcclLink(ranks, nccl, gpus)
+        ranks.links[numbers] = made = NcclLink(ranks, nccl, gpus)
+        return made
     return StagedLink(ranks, "GPUs of ranks talk by MPI through host memory: pip install 'gstream[mpi]' brings NCCL")
 
 
