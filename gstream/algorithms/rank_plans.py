@@ -54,7 +54,7 @@ class RankEngine(PlannedEngine):
             return
         here = self.exchange.devices
         self.exchange = replace(self.exchange, partition=Partition.equal(len(here) * ranks, ranks), notifies=False)
-        self._alone, self.graph = self.exchange, replace(self.graph, apart=ranks - 1)
+        self._alone, self.graph = self.exchange, replace(self.graph, apart=2 * (ranks - 1), in_parts=True)
 
     def plan(self, program: Any, code: Any = None) -> Plan:
         """As of Engine."""
@@ -84,8 +84,8 @@ def rank_facts(
         else:
             planned = plan_of(algorithm, engine, own, certify)
     meta = store.meta
-    volume = volumes_of_gpus if engine.on_gpus else volumes
-    told = volume(meta.vertices, meta.edges, ranks, type(engine.program).value.dtype.itemsize, planned.sweep)
+    sizes = meta.vertices, meta.edges, ranks, type(engine.program).value.dtype.itemsize, planned.sweep
+    told = volumes_of_gpus(*sizes, planned.device.resident) if engine.on_gpus else volumes(*sizes)
     work, exchange = planned.superstep_seconds() / ranks, told.bytes / machine.network
     return {
         "store": str(store.path), "machine": machine.name, "ranks": ranks, "frontier": planned.sweep is False,

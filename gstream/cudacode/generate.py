@@ -136,6 +136,13 @@ def unit_of_rows() -> Unit:
     return Unit("rows", text, kernels_in(text), 0)
 
 
+@lru_cache(maxsize=1)
+def unit_of_mirrors() -> Unit:
+    """The unit of mirrors (gstream.devices.gpu.mirrors), one for all graphs."""
+    text = flattened("mirrors", ("mirrors.cu",), "")
+    return Unit("mirrors", text, kernels_in(text), 0)
+
+
 def kernel_files(program: Any, emitter: CudaEmitter, in_place: bool) -> list[str]:
     """The files of cuda/ whose kernels the program runs."""
     idempotent = program.combine.idempotent

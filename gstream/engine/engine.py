@@ -30,7 +30,7 @@ from gstream.engine.disk_readers import DiskReaders
 from gstream.engine.known_plans import KnownPlans
 from gstream.engine.lifted_caps import LiftedCaps
 from gstream.engine.make_devices import alone, choose_devices, make_beside, make_devices, make_exchange, memory_for
-from gstream.engine.own_slices import OwnSlices, degrees
+from gstream.engine.own_slices import OwnSlices, degrees, reads_and_writes
 from gstream.engine.rank_parts import check_store
 from gstream.engine.rank_sweeps import agreed_capacity, agreed_room, less_room, over_ranks
 from gstream.engine.run import Run
@@ -77,7 +77,7 @@ class Engine(LiftedCaps):
         self.device_counts = len(self.specs), sum(spec.kind == "host" for spec in self.specs)  # the latter: hosts
         self.graph = graph_of(store, len(self.specs), 1 if ranks is None else ranks.size)
         self.devices: list[Device] = found or make_devices(self.specs, self.options)
-        self.exchange = make_exchange(self.devices, self.ranks)
+        self.exchange = make_exchange(self.devices, ranks, reads_and_writes(store, ranks, self.graph.tables))
         self.note = self.note or self.exchange.note
         self._alone = alone(self.exchange)
         self.own: Any = OwnSlices(store, ranks, self.exchange.devices)

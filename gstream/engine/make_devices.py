@@ -69,16 +69,14 @@ def memory_for(options: RunOptions) -> KeptMemory:
     return MEMORY if options.host_memory is None else FRESH
 
 
-def make_exchange(devices: list[Device], ranks: Any = None) -> Exchange:
+def make_exchange(devices: list[Device], ranks: Any = None, part: Any = None) -> Exchange:
     """How they agree: devices that hold values are all of one kind, which says so. ranks: of a run of several
-    processes.
-
-    Raises UsageError for devices that ranks can't have.
+    processes. part: which vertices its part of the graph reads and writes (gstream.engine.own_slices).
     """
     if ranks is not None:
         from gstream.engine.rank_devices import exchange_of_ranks
 
-        return exchange_of_ranks(devices, ranks)
+        return exchange_of_ranks(devices, ranks, part)
     return devices[0].exchange(devices)
 
 

@@ -106,6 +106,16 @@ class OwnSlices:
         return self._exchanges[name].ids
 
 
+def reads_and_writes(
+    store: Store, ranks: Ranks | None, tables: dict[str, PageTable]
+) -> Callable[[Ways], tuple[np.ndarray, np.ndarray]] | None:  # fmt: skip
+    """What a rank's part of a graph says of the vertices that its pages read and write, by store IDs; None of a whole
+    store. tables: all of the graph's."""
+    if ranks is None or not store.meta.parts:
+        return None
+    return _Part(store, ranks, {table.name: table for table in tables.values()}).read_and_written
+
+
 class _Part:
     """Which vertices a rank's pages name and list."""
 

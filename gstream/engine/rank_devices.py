@@ -70,8 +70,8 @@ def _own_gpus(ranks: Ranks, named: list[int] | None) -> tuple[list[int], str]:
     return numbers[at : at + share], ""
 
 
-def exchange_of_ranks(devices: Sequence[Device], ranks: Ranks) -> Exchange:
-    """How the devices of all ranks agree."""
+def exchange_of_ranks(devices: Sequence[Device], ranks: Ranks, part: Any) -> Exchange:
+    """How the devices of all ranks agree. part: as of make_exchange; cores get it elsewhere."""
     hosts = [device for device in devices if isinstance(device, HostDevice)]
     if hosts:
         from gstream.devices.host.rank_exchange import RankExchange
@@ -81,4 +81,4 @@ def exchange_of_ranks(devices: Sequence[Device], ranks: Ranks) -> Exchange:
     from gstream.devices.gpu.rank_links import make_link
 
     gpus: list[Any] = [device for device in devices if device not in hosts]
-    return GpuRankExchange(gpus, ranks, make_link(ranks, [device.gpu for device in gpus]))
+    return GpuRankExchange(gpus, ranks, make_link(ranks, [device.gpu for device in gpus]), part)

@@ -26,6 +26,7 @@ DEFAULT_STREAMS = 32  # throughput rises up to 32, the concurrent-kernel limit (
 BUFFERS_SHARE = 8  # their buffers may take one part in so many of a device's memory: more of it is worth more as cache
 IN_FLIGHT_BYTES = 256 << 20  # of batches: with fewer streams, a link is kept busy by so many
 FEW_STREAMS = 4  # batches get smaller before streams get fewer than these
+MIRRORED = 4 * 3  # bitmaps and their counts, in 16ths of a byte a vertex (gstream.devices.gpu.mirrors)
 CLAIM_BYTES = 4 << 10  # of launches, in all
 
 
@@ -36,7 +37,7 @@ class Graph:
     apart: devices whose memory another one can't read, so that what they merge is copied piece by piece. turned: an
     edge's ends have changed places, so that tables["out"] are the store's in-pages. by_degree: the first vertices have
     the most edges. of: ranks share the run, of a graph of so many vertices, and this one has the state of its own slice
-    and mirrors alone; 0: of all. own: which they are (None on paper).
+    and mirrors alone; 0: of all. own: which they are (None on paper). in_parts: the store is a rank's part.
     """
 
     vertices: int
@@ -51,6 +52,7 @@ class Graph:
     by_degree: bool = False
     of: int = 0
     own: OwnIds | None = None
+    in_parts: bool = False
 
     @property
     def shift(self) -> int:
@@ -87,6 +89,7 @@ def graph_of(store: Any, devices: int, ranks: int = 1) -> Graph:
         head_rows={table.name: store.topology(table.name).head_rows for table in tables.values()},
         id_bytes=store.meta.id_bytes, max_weight=float(store.meta.max_weight or 0.0),
         by_degree=store.meta.order in ("degree", "out"),  # one order by two names
+        in_parts=ranks > 1 and bool(store.meta.parts),
     )  # fmt: skip
 
 
@@ -175,6 +178,8 @@ def fixed_bytes(code: Any, layout: Layout, graph: Graph, copies: bool) -> dict[s
         held["work lists"] = sum(work_list_bytes(table) for table in used.values())
     if graph.of:
         held["bitmaps of mirrors"] = mirror_bytes(graph.of, graph.vertices)
+    if graph.in_parts and copies and layout.resident and not code.idempotent:
+        held["bits of mirrors"] = MIRRORED * graph.vertices // 16
     if graph.apart:
         held["pieces of peers"] = graph.apart * piece_bytes(graph.vertices)
     if layout.heads and copies:

@@ -12,6 +12,7 @@ from math import comb, expm1
 
 P = 0.76  # a + b of Graph500's RMAT
 MOST_SCALE = 64
+WHOLE = 0.75  # of a slice's values, from which on GPUs give all (gstream.devices.gpu.mirrors)
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,14 @@ def volumes(vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool)
     return Volumes(mirrors, listed, value_bytes * told + told // 8)
 
 
-def volumes_of_gpus(vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool) -> Volumes:
-    """The same of ranks with GPUs: what they got for the slices of others, and their own values to all others."""
+def volumes_of_gpus(
+    vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool, resident: bool
+) -> Volumes:  # fmt: skip
+    """The same of ranks with GPUs. resident: they hold all values. Then sums go as `volumes` has it, but for slices of
+    which most would; else what a rank got for the slices of others goes, and its own values to all."""
     told = volumes(vertices, edges, ranks, value_bytes, sums)
-    got, outside = 8 if sums else value_bytes, (ranks - 1) / ranks
-    bits = 0 if sums else int(2 * outside * vertices / 8)
-    return Volumes(told.mirrors, told.listed, int(outside * vertices) * (got + value_bytes) + bits)
+    outside = int((ranks - 1) / ranks * vertices)
+    if sums:
+        values, got = (n if resident and n < WHOLE * outside else outside for n in (told.mirrors, told.listed))
+        return Volumes(told.mirrors, told.listed, value_bytes * values + 8 * got)
+    return Volumes(told.mirrors, told.listed, 2 * value_bytes * outside + outside // 4)

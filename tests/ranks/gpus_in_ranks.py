@@ -23,14 +23,14 @@ from gstream.devices.ranks import Ranks
 GPUS = {1: "cuda:0,1,2", 2: "cuda:0,2,1,3"}  # of two ranks, each of which reads all memory of its own GPUs
 
 
-def moved(case: Case, ranks: Ranks, folder: Path, devices: str) -> tuple[str, int]:
-    """How a case's answer by ranks differs from one by the cores, and the bytes that this rank gave to others."""
-    before = ranks.bytes_sent
-    alone, on_gpus = case, case._replace(run={**case.run, "devices": devices})
-    told = difference(run(folder, alone, None), run(folder, on_gpus, ranks))
-    sent = ranks.bytes_sent - before
-    if case.in_parts:
-        told += difference(run(folder, alone, None), run(folder, on_gpus, ranks, in_parts=True))
+def compared(case: Case, ranks: Ranks, folder: Path, devices: str) -> tuple[str, list[int]]:
+    """How a case's answers by ranks, on the store and on parts, differ from the one by the cores; and the bytes that
+    this rank gave to others in each."""
+    alone, on_gpus, told, sent = run(folder, case, None), case._replace(run={**case.run, "devices": devices}), "", []
+    for in_parts in (False, True)[: 1 + case.in_parts]:
+        before = ranks.bytes_sent
+        told += difference(alone, run(folder, on_gpus, ranks, in_parts=in_parts))
+        sent.append(ranks.bytes_sent - before)
     return told, sent
 
 
@@ -46,7 +46,7 @@ def main() -> None:
     ranks, found = Ranks(), dict[str, Any]()
     for name in names:
         standin.WORK.seed(f"{name} {ranks.rank}")
-        found[name], found[f"bytes of {name}"] = moved(CASES[name], ranks, folder, GPUS[gpus])
+        found[name], found[f"bytes of {name}"] = compared(CASES[name], ranks, folder, GPUS[gpus])
         standin.WORK.drain()
         assert not standin.LIVE, f"{name}: GPU memory that nobody freed"
     (folder / f"gpus-{ranks.rank}.json").write_text(json.dumps(found))

@@ -23,6 +23,7 @@ from gstream.devices.gpu.exchange import (
     reduce,
     sum_hubs,
 )  # fmt: skip
+from gstream.devices.gpu.mirrors import GpuMirrors, ReadsWrites, Ways, goes_by_lists
 from gstream.devices.gpu.rank_links import Link, Part
 from gstream.devices.gpu.vertex_state import GpuState
 from gstream.devices.host.vertex_state import BITS, bit_words
@@ -31,6 +32,8 @@ from gstream.devices.ranks import Ranks
 from gstream.hostcode.generate import BLOCK
 from gstream.paging.ownership import Partition
 from gstream.paging.page_table import PageTable
+
+PIECES = 2  # of what comes from another rank: of values and of bits, or what goes and what comes
 
 
 class Merged(NamedTuple):
@@ -57,13 +60,19 @@ class Merged(NamedTuple):
 class GpuRankExchange(PeerExchange):
     """The GPUs of this rank, numbers from `first` on of as many as all ranks have."""
 
-    def __init__(self, devices: Sequence[Any], ranks: Ranks, link: Link) -> None:
+    def __init__(
+        self, devices: Sequence[Any], ranks: Ranks, link: Link, read_and_written: ReadsWrites | None = None
+    ) -> None:  # fmt: skip
+        """read_and_written: of a rank's part of the graph; None: all read one store."""
         super().__init__(devices)
+        self._read_and_written, self._ways = read_and_written, Ways()
+        self._mirrors: list[GpuMirrors] = []
+        self._known: tuple[Any, list[GpuMirrors]] | None = None  # those of the last run
         self.ranks, self.link, count = ranks, link, len(devices)
         self.note = link.note
         self.first = ranks.rank * count
         self.partition = self._begun = Partition.equal(ranks.size * count, ranks.size)
-        self.apart += ranks.size - 1  # as many pieces are held of others at once
+        self.apart += PIECES * (ranks.size - 1)  # as many are held of others at once
         self.notifies = False
         self._blocks: np.ndarray | None = None  # float64[blocks, totals]
         self._waiting: list[tuple[list[Range], list[tuple[slice, np.ndarray]]]] = []  # partials on their way
@@ -73,11 +82,38 @@ class GpuRankExchange(PeerExchange):
         return self.ranks.bytes_sent
 
     def close(self) -> None:
+        self._forget_mirrors()
         self.link.close()
 
+    def _forget_mirrors(self) -> None:
+        for mirrors in [] if self._known is None else self._known[1]:
+            with mirrors.gpu:
+                mirrors.let_go()
+        self._known = None
+
+    def follow(self, tables: dict[str, PageTable]) -> None:
+        self._ways = tuple(sorted((way, table.name) for way, table in tables.items()))
+
     def attach(self, slices: Sequence[Range] | None, sends: bool) -> None:
+        """Sums that are pulled of messages take, on a graph in parts, values of mirrors alone."""
         super().attach(slices, sends)
-        self._blocks, self._waiting = None, []
+        self._blocks, self._waiting, self._mirrors = None, [], []
+        pulls = all(way == "pull" for way, _ in self._ways)
+        if self._read_and_written is None or slices is None or not (sends and pulls):
+            return
+        if goes_by_lists(self._peers[0].state):
+            key = self._ways, tuple(slices)
+            if self._known is None or self._known[0] != key:
+                self._forget_mirrors()
+                bits = self._read_and_written(self._ways)
+                self._known = (
+                    key,
+                    [
+                        GpuMirrors(peer.gpu, self.ranks, slices[number :: len(self._peers)], *bits)
+                        for number, peer in enumerate(self._peers)
+                    ],
+                )
+            self._mirrors = self._known[1]
 
     def reduce(self, slices: Sequence[Range], pulled: PageTable | None, then: Call) -> None:
         states = [peer.state for peer in self._peers]
@@ -105,6 +141,9 @@ class GpuRankExchange(PeerExchange):
         """Own slice becomes what all ranks have of it. Of a pulled sum no bits are set yet."""
         start, parts = state.chunk[0], slices[number :: len(self._peers)]
         merged = [Merged("reduce_kernel", state.combined, [(first - start, last - start) for first, last in parts])]
+        if pulled is not None and self._mirrors:
+            merged = []
+            self._mirrors[number].reduce(state, number, self.link, state.plan.receivers)
         if pulled is None:
             merged.append(Merged("merge_bits_kernel", state.next, list(map(_words, parts))))
         else:
@@ -149,8 +188,13 @@ class GpuRankExchange(PeerExchange):
         return slices[self.first : self.first + len(self._peers)]
 
     def gather(self, slices: Sequence[Range], values: bool) -> None:
-        if self.sent:
-            senders = self._peers[0].state.plan.senders
+        senders = self._peers[0].state.plan.senders
+        if self.sent and self._mirrors:
+            for number, peer in enumerate(self._peers):
+                with peer.gpu, peer.merges.over(peer.state.stream):
+                    self._mirrors[number].gather(peer.state, number, self.link, senders)
+            self._share_here(slices, ("source",))
+        elif self.sent:
             self._share([(min(first, senders), min(last, senders)) for first, last in slices], ("source",))
         else:
             self._share(slices, ("next", "open", "remain", *(("value",) if values else ())))
@@ -172,9 +216,13 @@ class GpuRankExchange(PeerExchange):
                     gives += [Part(rank, *places[self.ranks.rank]) for rank in self._others()]
                     takes += [Part(rank, *places[rank]) for rank in self._others()]
                 self._swap(number, peer.state, gives, takes)
-        if count > 1:
+        self._share_here(slices, names)
+
+    def _share_here(self, slices: Sequence[Range], names: Sequence[str]) -> None:
+        """What each GPU of this rank deals with comes to the others."""
+        if len(self._peers) > 1:
             self.order()
-            for number in range(count):
+            for number in range(len(self._peers)):
                 self._take_here(number, slices, names)
             self.order()
 
