@@ -94,6 +94,18 @@ def write_from(fd: int, offset: int, data: np.ndarray, where: str) -> None:
         raise disk_error(error, where) from error
 
 
+def give_back(array: np.ndarray) -> None:
+    """Let go of the memory behind the whole pages of the system's in a part of an `aligned_empty` array.
+
+    They hold zeros afterwards.
+    """
+    first = -(-array.ctypes.data // mmap.PAGESIZE) * mmap.PAGESIZE
+    end = (array.ctypes.data + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+    if end > first:
+        call = ctypes.CDLL(None).madvise
+        call(ctypes.c_void_p(first), ctypes.c_size_t(end - first), ctypes.c_int(mmap.MADV_DONTNEED))
+
+
 @cache
 def _sync_file_range() -> Callable[[int, int, int, int], int] | None:
     """Linux's call, which os has not; None elsewhere."""

@@ -20,15 +20,12 @@ import numpy as np
 
 from pagestore.convert.presence import rank
 from pagestore.convert.storage import TempFile, disk_errors
-from pagestore.io import HUGE_BYTES, Buffers, large_empty
+from pagestore.io import Buffers
 from pagestore.jit import compiled
 
 OUT, IN, BOTH = 0, 1, 2  # near = source; near = target; undirected: both directions, a self-loop once
 BINS = 1 << 16
 HEADER_BYTES = 8  # of a block in a file: its count
-BLOCK_BYTES = 1 << 18  # of keys in a block in memory
-LARGE_BUCKETS = 3  # huge pages are used from this many a bucket on: half of one is empty at the end
-MOST_BLOCKS = 1 << 14  # Linux allows a process 65,530 mappings
 U1 = np.uint64(1)
 
 Block = tuple[np.ndarray, np.ndarray | None]  # keys u8[n], weights[n]
@@ -165,57 +162,6 @@ def load(blocks: Iterable[Block], keys: np.ndarray, weights: np.ndarray | None) 
         at += len(block)
 
 
-class MemoryBuckets:
-    """Buckets in memory: blocks of BLOCK_BYTES and more, so that freed ones go back to the system (storage.py).
-
-    `keys`: how many are expected in all; there are at most about MOST_BLOCKS blocks, since each is a mapping.
-    """
-
-    def __init__(self, count: int, weight_dtype: np.dtype | None, keys: int):
-        self.sizes = np.zeros(count, np.int64)
-        self.weight_dtype = weight_dtype
-        large = keys * 8 >= LARGE_BUCKETS * count * HUGE_BYTES
-        self.block_keys = max((HUGE_BYTES if large else BLOCK_BYTES) // 8, keys // MOST_BLOCKS)
-        self._blocks: list[list[Block]] = [[] for _ in range(count)]
-        self._room = [0] * count  # in each bucket's last block
-        self._lock = threading.Lock()
-
-    def append(self, piece: Scattered) -> None:
-        """Add each bucket's part of the piece; thread-safe."""
-        for bucket in np.flatnonzero(np.diff(piece.starts)).tolist():
-            first, end = int(piece.starts[bucket]), int(piece.starts[bucket + 1])
-            while first < end:
-                block, at, count = self._reserve(bucket, end - first)
-                block[0][at : at + count] = piece.keys[first : first + count]
-                if block[1] is not None and piece.weights is not None:
-                    block[1][at : at + count] = piece.weights[first : first + count]
-                first += count
-
-    def _reserve(self, bucket: int, count: int) -> tuple[Block, int, int]:
-        """A block, a place in it, and how many of `count` keys go there."""
-        with self._lock:
-            if self._room[bucket] == 0:
-                weights = None if self.weight_dtype is None else large_empty(self.block_keys, self.weight_dtype)
-                self._blocks[bucket].append((large_empty(self.block_keys, np.uint64), weights))
-                self._room[bucket] = self.block_keys
-            count = min(count, self._room[bucket])
-            at = self.block_keys - self._room[bucket]
-            self._room[bucket] -= count
-            self.sizes[bucket] += count
-            return self._blocks[bucket][-1], at, count
-
-    def blocks(self, bucket: int) -> Iterator[Block]:
-        """A bucket, block by block."""
-        left = int(self.sizes[bucket])
-        for keys, weights in self._blocks[bucket]:
-            yield keys[:left], None if weights is None else weights[:left]
-            left -= len(keys)
-
-    def free(self, bucket: int) -> None:
-        """The bucket is no longer needed."""
-        self._blocks[bucket] = []
-
-
 class FileBuckets:
     """Buckets in files PREFIX-00000.bucket, ...; `sizes` given: they are there already (resumed)."""
 
@@ -278,6 +224,3 @@ class FileBuckets:
         if (file := self._files.pop(bucket, None)) is not None:
             file.close()
         self.path(bucket).unlink(missing_ok=True)
-
-
-BucketStore = MemoryBuckets | FileBuckets  # where the keys of each bucket wait; `sizes` int64[buckets]: keys in each

@@ -18,15 +18,14 @@ from pagestore.convert.buckets import (
     BINS,
     BOTH,
     Buckets,
-    BucketStore,
     FileBuckets,
-    MemoryBuckets,
     greedy_groups,
     scatter,
 )
 from pagestore.convert.crew import Ticker, run_crew
 from pagestore.convert.elsewhere import SorterKeys
 from pagestore.convert.emit import Emitter, Tail, code_dtype, decode, encode, merged_range
+from pagestore.convert.memorybuckets import BucketStore, MemoryBuckets
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.presence import ranks
 from pagestore.convert.sortededges import PartStore, SortedEdges
@@ -190,11 +189,11 @@ class Shuffler:
             scratch = scratches.setdefault(thread, Scratch(job.code_dtype))
             tail = self._sort_bucket(bucket, store, scratch, degrees, targets, weights)
             tails[bucket] = tail
-            with self._lock:
-                if journal:
+            if journal:
+                with self._lock:
                     done[str(bucket)] = astuple(tail)
                     self.work.save()
-                store.free(bucket)
+            store.free(bucket)
             ticker.add(int(store.sizes[bucket]))
 
         todo = [bucket for bucket in np.argsort(-store.sizes, kind="stable").tolist() if tails[bucket] is None]
