@@ -74,11 +74,11 @@ def test_runs_on_one_store(folder: Path) -> None:
     """The same answers as one after the other; of two that are written to one file it holds one, whole."""
     before = (folder / "a.gs").read_bytes()
     commands = [("wcc", "0.csv"), ("wcc", "1.csv"), ("degrees", "2.csv"), ("wcc", "one.csv"), ("degrees", "one.csv")]
-    done = ends([start("run", name, "a.gs", "-o", out, "--force", cwd=folder) for name, out in commands])
-    assert [ended.returncode for ended in done] == [0] * len(commands), done
     with gstream.open(folder / "a.gs") as graph:
         graph.wcc().write(folder / "wcc.csv")
         graph.degrees().write(folder / "degrees.csv")
+    done = ends([start("run", name, "a.gs", "-o", out, "--force", cwd=folder) for name, out in commands])
+    assert [ended.returncode for ended in done] == [0] * len(commands), done
     wcc, degrees = (folder / "wcc.csv").read_bytes(), (folder / "degrees.csv").read_bytes()
     assert [(folder / f"{number}.csv").read_bytes() for number in range(3)] == [wcc, wcc, degrees]
     assert (folder / "one.csv").read_bytes() in (wcc, degrees)

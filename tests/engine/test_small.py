@@ -199,7 +199,7 @@ class Lost(Exception):
 
 
 @pytest.mark.parametrize("most", [small.MOST_WAITING, 40])
-@pytest.mark.parametrize("kind", ["sssp", "widest"])
+@pytest.mark.parametrize("kind", ["sssp", *choice.also("widest")])
 def test_a_run_that_goes_on_has_the_same_supersteps(tmp_path, monkeypatch, kind, most):
     """As one that nothing ends: each sends as many, and as many wait, whichever pages are in memory."""
     monkeypatch.setattr(small, "MOST_WAITING", most)
@@ -286,7 +286,7 @@ def test_pages_of_hubs_between_small_ones(tmp_path, usual):
     assert told(found) == told(expected) and found.stats.pages_moved == expected.stats.pages_moved
 
 
-@pytest.mark.parametrize("id_bytes", [4, 8])
+@pytest.mark.parametrize("id_bytes", [4, *choice.also(8)])
 @pytest.mark.parametrize("kind", ["bfs", *choice.also("sssp")])
 def test_ids_of_either_width(tmp_path, usual, driver_steps, kind, id_bytes):
     """A program that asks for no weights has none, though they lie in memory for one that does."""
