@@ -14,7 +14,7 @@ import numpy as np
 
 from gstream.language.method_text import ProgramError
 from gstream.language.scalar_types import ScalarType
-from gstream.records.held import is_array
+from gstream.records.held import Scratch, is_array
 from pagestore.concurrency import LOADING, cached_property
 
 MERGES = ("or", "min", "max", "sum", "one", "bytes", "note", "own")
@@ -178,8 +178,8 @@ def item_kernel(**said: str) -> Callable[[Callable[..., None]], ItemKernel]:
 
 def bytes_of(arguments: Iterable[Any]) -> int:
     """What arrays and numbers that a kernel is given take; an array that is given twice is there once. Those that a
-    device holds take nothing more."""
+    device holds take nothing more, but for room that it is to have."""
     given = list(arguments)
-    distinct = {id(argument): argument for argument in given if isinstance(argument, np.ndarray)}
+    distinct = {id(argument): argument for argument in given if isinstance(argument, np.ndarray | Scratch)}
     numbers = (argument for argument in given if not is_array(argument))
     return sum(array.nbytes for array in distinct.values()) + sum(np.asarray(number).nbytes for number in numbers)

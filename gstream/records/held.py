@@ -42,6 +42,31 @@ class Held(ABC):
         """The values in host memory: brought there once, and not to be written to while the device has them."""
 
 
+class Scratch(Held):
+    """Room on a device that kernels fill themselves: nothing is copied there. On the host it is made when needed."""
+
+    def __init__(self, size: int, dtype: Any) -> None:
+        super().__init__(size, dtype)
+        self._host: np.ndarray | None = None
+
+    def count_unlike(self, none: Any) -> int:
+        return int(np.count_nonzero(self.host() != none))
+
+    def take(self, places: np.ndarray) -> np.ndarray:
+        return self.host()[places]
+
+    def leave(self) -> None:
+        self.host()
+
+    def changed(self) -> None:
+        return None
+
+    def host(self) -> np.ndarray:
+        if self._host is None:
+            self._host = np.empty(self.size, self.dtype)
+        return self._host
+
+
 def on_host(values: np.ndarray | Held) -> np.ndarray:
     """An array, or what a device holds of one, in host memory."""
     return values.host() if isinstance(values, Held) else values

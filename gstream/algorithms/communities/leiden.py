@@ -5,10 +5,11 @@
 Vertices move to the neighbouring community of largest gain, by rounds, until nearly none moves. Leiden then parts each
 community into connected parts. The parts, or Louvain's communities, are the vertices of the next, smaller graph.
 Vertices of a slice choose at the same time (levels.py); among equal gains the least community wins. Slices are by a
-hash of the seed, two in the first rounds and ever more: few vertices at once change places for ever. Stores of other
-orders have other answers, as good. Leiden draws parts at random, and here each vertex takes the best one. At the end
-Leiden's communities are split into what is connected, and a second pass begins with them. Answers for small graphs
-differ most from seed to seed: of several the best one is taken.
+hash of the seed, two in the first rounds and later more: neighbours that move at once may change places for ever. A GPU
+does the slices of large levels (gpu_slices.py), with the same answer. Stores of other orders have other answers, as
+good. Leiden draws parts at random, and here each vertex takes the best one. At the end Leiden's communities are split
+into what is connected, and a second pass begins with them. Answers for small graphs differ most from seed to seed: of
+several the best one is taken.
 
 Certificate: the modularity is summed again from the store's edges, and of Leiden each community is one component.
 """
@@ -21,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.communities import moving
+from gstream.algorithms.communities import gpu_slices, moving
+from gstream.algorithms.communities.gpu_slices import MOST_SLICES, GpuSlices
 from gstream.algorithms.communities.levels import ALONE, Held, Level, Stored, Tables, coarser, lists_room
 from gstream.algorithms.components.forest import compress
 from gstream.algorithms.declaration import NOT_NEGATIVE, NUMBER, SEED, WEIGHTED, WHOLE, Algorithm, Option, Work
-from gstream.algorithms.support.refusal import check_said, refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
 from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
@@ -40,9 +41,14 @@ ALGORITHMS = (
             WEIGHTED, Option("resolution", NUMBER, 1.0, "more than 1: smaller communities"), SEED,
             Option("max_levels", WHOLE, 32, "end after N levels"),
         ),
-        proof="certify_leiden", proof_bytes=200, certificate="modularity summed again, communities connected",
+        proof=".community_proofs:certify_leiden", proof_bytes=200,
+        certificate="modularity summed again, communities connected",
         weights=NOT_NEGATIVE, holds="82; lists, by blocks where they do not fit; smaller graphs",
-        units=("..labelling.cdlp:gather_labels", ".moving:gather_weighted"),
+        units=(
+            "..labelling.cdlp:gather_labels", ".moving:gather_weighted",
+            ".gpu_moves:begin_visits list_visits empty_tables fill_tables weigh_moves take_moves wake_ends go",
+            ".gpu_moves:list_merges weigh_merges take_merges join_parts end_visits",
+        ),
         work=Work(edges=40.0, gpu_edges=60.0, spread=2.5),
     ),
     Algorithm(
@@ -54,9 +60,12 @@ ALGORITHMS = (
             WEIGHTED, Option("resolution", NUMBER, 1.0, "more than 1: smaller communities"), SEED,
             Option("max_levels", WHOLE, 32, "end after N levels"),
         ),
-        proof="certify_louvain", proof_bytes=200, certificate="modularity summed again",
+        proof=".community_proofs:certify_louvain", proof_bytes=200, certificate="modularity summed again",
         weights=NOT_NEGATIVE, holds="48; lists, by blocks where they do not fit; smaller graphs",
-        units=("..labelling.cdlp:gather_labels", ".moving:gather_weighted"),
+        units=(
+            "..labelling.cdlp:gather_labels", ".moving:gather_weighted",
+            ".gpu_moves:begin_visits list_visits empty_tables fill_tables weigh_moves take_moves wake_ends go",
+        ),
         work=Work(edges=30.0, gpu_edges=60.0, spread=2.5),
     ),
 )  # fmt: skip
@@ -67,7 +76,6 @@ VERTEX_BYTES = 128  # arrays of all vertices, the lists' beginnings and sizes am
 TABLE_BYTES = 64  # of a thread's table, for each vertex that may be in it
 SLICES = 2  # of the first rounds
 ROUNDS_A_DOUBLING = 4  # of the slices
-MOST_SLICES = 64
 MERGE_SLICES = 8  # of Leiden's refinement, one round
 TRIED = 1 << 21  # entries of as many tries as are made
 MOST_TRIES = 4
@@ -191,10 +199,11 @@ class Partition:
         few = 0 if self.at_once else self.level.vertices // FEW
         known = self.side, self.total, self.strength
         np.greater(self.strength, 0, out=self.due.view(np.bool_))
+        if (gpu := self._on_gpu()) is not None and (rounds := self._move_on_gpu(gpu)):
+            return rounds
         while rounds < MOST_ROUNDS and self.twice:
             moved[0] = 0
-            slices = min(MOST_SLICES, SLICES << rounds // ROUNDS_A_DOUBLING)
-            for visited in self._visits(rounds, slices):
+            for visited in self._visits(rounds, slices_of(rounds)):
                 for lists, begin, end in self.level.among(visited):
                     session.look(
                         moving.choose_moves, *lists.arrays, visited, begin, end, *known, self.due, self.factor,
@@ -205,6 +214,27 @@ class Partition:
             rounds += 1
             if moved[0] <= few:
                 break
+        return rounds
+
+    def _on_gpu(self) -> GpuSlices | None:
+        """What a GPU is to hold, if it does the slices."""
+        one = self.session.on_gpus and len(self.session.engine.devices) == 1
+        if not one or self.at_once or self.level.entries < gpu_slices.ON_GPU or not self.twice:
+            return None
+        lists = self.level.whole()
+        return None if lists is None else GpuSlices(self.session, lists)
+
+    def _move_on_gpu(self, gpu: GpuSlices) -> int:
+        """`move` by a GPU, if it has room; else 0."""
+        known, rounds = (self.side, self.total, self.strength), 0
+        with gpu.resident(*known, self.due, self.to) as resident:
+            while resident.on_gpu and rounds < MOST_ROUNDS:
+                given = known, self.due, self.to, self.factor, salted(self.salt, rounds), slices_of(rounds)
+                moved = gpu.move(resident, *given)
+                rounds += 1
+                if moved <= self.level.vertices // FEW:
+                    break
+            gpu.end(resident, self.strength, self.due, self.to)
         return rounds
 
     def _items(self, visits: int) -> int:
@@ -221,8 +251,28 @@ class Partition:
             session.look(moving.sum_lists, *lists.arrays, 0.0, self.side, inner)
         cut = inner.copy()
         merging = part, bulk, cut, inner
-        self.to[:] = part
         np.greater(self.strength, 0, out=self.due.view(np.bool_))
+        gpu = self._on_gpu()
+        if gpu is None or not self._refine_on_gpu(gpu, *merging, mixed_in):
+            self._refine_on_cores(merging, mixed_in, linked)
+        session.release(part, mixed_in, inner, linked, bulk, inner)
+        return part
+
+    def _refine_on_gpu(self, gpu: GpuSlices, *parts: np.ndarray) -> bool:
+        """Whether a GPU had room, and did it."""
+        known = self.side, self.total, self.strength
+        self.to.fill(self.session.none)
+        with gpu.resident(*known, *parts, self.due, self.to) as resident:
+            on_gpu = resident.on_gpu
+            if on_gpu:
+                salt = salted(self.salt, MOST_ROUNDS)
+                gpu.merge(resident, known, parts, self.due, self.to, self.factor, salt, MERGE_SLICES)
+                gpu.end(resident, *parts[1:], self.due, self.to)
+        return on_gpu
+
+    def _refine_on_cores(self, merging: tuple[np.ndarray, ...], mixed_in: np.ndarray, linked: np.ndarray) -> None:
+        session = self.session
+        self.to[:] = merging[0]
         for visited in self._visits(MOST_ROUNDS, MERGE_SLICES):
             for lists, begin, end in self.level.among(visited):
                 session.look(
@@ -233,8 +283,6 @@ class Partition:
             if not self.at_once:
                 session.each(moving.make_merges, visited, *merging, self.strength, mixed_in, self.to, linked)
                 self.to[visited] = visited
-        session.release(part, mixed_in, inner, linked, bulk, inner)
-        return part
 
     def coarser(self, place: np.ndarray, groups: int, refined: bool) -> Partition:
         """The partition of the graph of groups; each is a community, or with `refined` in that of its vertices."""
@@ -274,6 +322,11 @@ class Partition:
         return quality(inner, self.strength, self.side, self.resolution)
 
 
+def slices_of(round: int) -> int:
+    """The slices of a round."""
+    return min(MOST_SLICES, SLICES << round // ROUNDS_A_DOUBLING)
+
+
 def quality(inner: np.ndarray, strength: np.ndarray, side: np.ndarray, resolution: float) -> float:
     """The modularity. inner: float64[V], weights at each vertex that lead to its own community; nan without any."""
     twice = float(strength.sum())
@@ -311,46 +364,3 @@ def _named(session: Session, side: np.ndarray) -> np.ndarray:
     stored = slice(None) if session.meta.order == "natural" else session.store_ids()
     least[side[stored][::-1]] = np.arange(len(side), dtype=session.id_dtype)[::-1]
     return least[side]
-
-
-def _sides(session: Session, community: np.ndarray) -> np.ndarray:
-    """id[V]: communities that are named by natural indices, by numbers below V."""
-    return numbered(community)[0]
-
-
-def certify_leiden(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Sum the modularity again, and show that each community is connected. Raises CertificateError."""
-    return _certify(session, columns, options, found, True)
-
-
-def certify_louvain(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Sum the modularity again. Raises CertificateError."""
-    return _certify(session, columns, options, found, False)
-
-
-def _certify(session: Session, columns: list[Column], options: dict, found: dict, connected: bool) -> dict:
-    vertices, kind = session.meta.vertices, session.id_dtype
-    community = columns[0].values
-    if vertices and int(community.max()) >= vertices:
-        raise refuse("a community is not named by a vertex")
-    side, identity = _sides(session, community), np.arange(vertices, dtype=kind)
-    parent, inner, strength = identity.copy(), np.zeros(vertices), np.zeros(vertices)
-    session.reserve(side, identity, parent, inner, strength)
-    level = Stored(session, options["weighted"], identity)
-    for lists in level.parts():
-        session.each(moving.sum_lists, *lists.arrays, level.own, side, inner)
-        session.each(moving.sum_lists, *lists.arrays, level.own, side[:0], strength)
-        session.each(moving.link_inside, lists.starts, lists.ids, lists.first, side, parent)
-    count = len(np.unique(side))
-    check_said(found, communities=count)
-    again = quality(inner, strength, side, options["resolution"])
-    if not math.isnan(again) or not math.isnan(found["modularity"]):
-        check_said({"modularity": found["modularity"] + 1}, 1e-9, modularity=again + 1)
-    said = f"modularity {again:.6g}, summed again from the edges"
-    if not connected:
-        return {"holds": True, "proves": said}
-    session.each(compress, parent)
-    root = np.full(vertices, session.none, kind)
-    root[side] = parent
-    refuse_vertices(session, root[side] != parent, "the community of vertex {} is not connected")
-    return {"holds": True, "proves": f"each community is connected; {said}"}

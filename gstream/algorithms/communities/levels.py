@@ -93,6 +93,10 @@ class Stored:
         """Entries of the longest list."""
         return int(np.diff(self.blocks.before).max(initial=1))
 
+    def whole(self) -> Lists | None:
+        """All lists, where memory has room for them at once."""
+        return next(self.parts()) if len(self.blocks) == 1 else None
+
     def parts(self) -> Iterator[Lists]:
         """The lists, block by block."""
         for lists, _, _ in self.among(None):
@@ -172,6 +176,10 @@ class Held:
     def longest(self) -> int:
         """Entries of the longest list."""
         return int(np.diff(self._lists.starts).max(initial=1))
+
+    def whole(self) -> Lists:
+        """All lists."""
+        return self._lists
 
     def parts(self) -> Iterator[Lists]:
         """All lists at once."""

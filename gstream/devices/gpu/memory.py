@@ -13,7 +13,7 @@ from gstream.cudacode.records import bits_of
 from gstream.devices.gpu.arrays import Array
 from gstream.devices.gpu.driver import DeviceError, Gpu
 from gstream.devices.gpu.kept_values import GpuValues
-from gstream.records.held import Held, is_array, on_host
+from gstream.records.held import Held, Scratch, is_array, on_host
 
 
 class OnGpu(Protocol):
@@ -109,11 +109,14 @@ class Copies(Memory):
         """The memory of values that are held here, or a copy of a host array."""
         if isinstance(array, GpuValues) and array.kept.gpu is self.gpu and array.memory is not None:
             return self._uses.enter_context(array.in_use())
-        return self._copy(on_host(array))
+        return self._room(array) if isinstance(array, Scratch) else self._copy(on_host(array))
+
+    def _room(self, values: np.ndarray | Scratch) -> Array:
+        whole = -(-values.nbytes // 4) * 4  # a word at the end of bytes, too: that is how one is swapped
+        return self.take(whole // values.dtype.itemsize, values.dtype)
 
     def _copy(self, values: np.ndarray) -> Array:
-        whole = -(-values.nbytes // 4) * 4  # a word at the end of bytes, too: that is how one is swapped
-        array = self.take(whole // values.itemsize, values.dtype)
+        array = self._room(values)
         self.gpu.write(array.address, np.ascontiguousarray(values))
         return array
 

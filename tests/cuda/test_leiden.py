@@ -1,0 +1,47 @@
+"""Louvain and Leiden by a GPU's tables: the answer of the cores, bit by bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compilers import needs_gxx
+from record_graphs import make_path
+
+import gstream
+from gstream.algorithms.communities import gpu_slices, leiden, levels
+
+pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stores")
+    return {kind: make_path(folder, kind, 400, 3000, 4096) for kind in ("directed", "undirected")}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "weighted"),
+    [("leiden", "undirected", False), ("leiden", "directed", True), ("louvain", "undirected", True)],
+)
+def test_a_gpu_chooses_as_the_cores_do(name, kind, weighted, paths, monkeypatch):
+    monkeypatch.setattr(levels, "ALONE", 500)
+    monkeypatch.setattr(leiden, "ALONE", 500)
+    monkeypatch.setattr(leiden, "MOST_TRIES", 1)
+    monkeypatch.setattr(gpu_slices, "ON_GPU", 0)
+    rounds, merges = [], []
+    move, merge = gpu_slices.GpuSlices.move, gpu_slices.GpuSlices.merge
+    monkeypatch.setattr(gpu_slices.GpuSlices, "move", lambda *given: rounds.append(move(*given)) or rounds[-1])
+    monkeypatch.setattr(gpu_slices.GpuSlices, "merge", lambda *given: merges.append(merge(*given)))
+    asked = {"weighted": weighted, "seed": 4}
+    with gstream.open(paths[kind]) as graph:
+        expected = graph.execute(name, asked)
+    assert not rounds
+    with gstream.open(paths[kind], devices="cuda") as graph:
+        found = graph.execute(name, asked, certify=True)
+        assert rounds and rounds[0] > 100 and bool(merges) == (name == "leiden")
+        chosen = len(rounds)
+        few = graph.execute(name, asked, device_memory=400_000)
+    assert len(rounds) < 2 * chosen and "had no room" in few.summary["note"]  # for tables of the first level
+    for result in (found, few):
+        assert np.array_equal(result.to_numpy(), expected.to_numpy())
+        assert result.summary["modularity"] == expected.summary["modularity"]
