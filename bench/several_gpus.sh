@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3} OUT=${OUT:-bench/scratch/several-gpus} SCALES=${SCALES:-26} LIMIT=${LIMIT:-570}
 STORES=${STORES:-$OUT/stores}
 export PYTHONPATH=$PWD${PYTHONPATH:+:$PYTHONPATH} GSTREAM_TESTS=all
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # in containers
 mkdir -p "$OUT" "$STORES"
 BEGAN=$(date +%s)
 left() { echo $((LIMIT - $(date +%s) + BEGAN)); }

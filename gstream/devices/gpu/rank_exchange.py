@@ -67,6 +67,7 @@ class GpuRankExchange(PeerExchange):
         super().__init__(devices)
         self._read_and_written, self._ways = read_and_written, Ways()
         self._mirrors: list[GpuMirrors] = []
+        self._begun_merging = False  # of the run: first values have gone to all
         self._known: tuple[Any, list[GpuMirrors]] | None = None  # those of the last run
         self.ranks, self.link, count = ranks, link, len(devices)
         self.note = link.note
@@ -97,7 +98,7 @@ class GpuRankExchange(PeerExchange):
     def attach(self, slices: Sequence[Range] | None, sends: bool) -> None:
         """Sums that are pulled of messages take, on a graph in parts, values of mirrors alone."""
         super().attach(slices, sends)
-        self._blocks, self._waiting, self._mirrors = None, [], []
+        self._blocks, self._waiting, self._mirrors, self._begun_merging = None, [], [], False
         pulls = all(way == "pull" for way, _ in self._ways)
         if self._read_and_written is None or slices is None or not (sends and pulls):
             return
@@ -116,6 +117,7 @@ class GpuRankExchange(PeerExchange):
             self._mirrors = self._known[1]
 
     def reduce(self, slices: Sequence[Range], pulled: PageTable | None, then: Call) -> None:
+        self._begun_merging = True
         states = [peer.state for peer in self._peers]
         spread = pulled is not None and self._spread
         for number, peer in enumerate(self._peers):
@@ -139,7 +141,8 @@ class GpuRankExchange(PeerExchange):
 
     def _merge(self, number: int, state: GpuState, slices: Sequence[Range], pulled: PageTable | None) -> None:
         """Own slice becomes what all ranks have of it. Of a pulled sum no bits are set yet."""
-        start, parts = state.chunk[0], slices[number :: len(self._peers)]
+        start = state.chunk[0]
+        parts = _before(state.plan.receivers, slices[number :: len(self._peers)])  # others can't have got anything
         merged = [Merged("reduce_kernel", state.combined, [(first - start, last - start) for first, last in parts])]
         if pulled is not None and self._mirrors:
             merged = []
@@ -188,21 +191,23 @@ class GpuRankExchange(PeerExchange):
         return slices[self.first : self.first + len(self._peers)]
 
     def gather(self, slices: Sequence[Range], values: bool) -> None:
-        senders = self._peers[0].state.plan.senders
+        first = self._peers[0].state
+        senders, receivers, in_place = first.plan.senders, first.plan.receivers, first.code.in_place
         if self.sent and self._mirrors:
             for number, peer in enumerate(self._peers):
                 with peer.gpu, peer.merges.over(peer.state.stream):
                     self._mirrors[number].gather(peer.state, number, self.link, senders)
             self._share_here(slices, ("source",))
         elif self.sent:
-            self._share([(min(first, senders), min(last, senders)) for first, last in slices], ("source",))
+            self._share(_before(senders, slices), ("source",))
         else:
-            self._share(slices, ("next", "open", "remain", *(("value",) if values else ())))
+            changed = _before(receivers, slices) if in_place and self._begun_merging else slices
+            self._share(changed, ("next", "open", "remain", *(("value",) if values else ())))
         for number, peer in enumerate(self._peers, self.first):
             state = peer.state
             with peer.gpu:
-                for other, part in enumerate(slices):
-                    if other != number and part[0] < part[1] and state.scattered and not state.code.in_place:
+                for other, part in enumerate(_before(receivers, slices)):
+                    if other != number and part[0] < part[1] and state.scattered and not in_place:
                         state.reset(part, state.chunk[0])
 
     def _share(self, slices: Sequence[Range], names: Sequence[str]) -> None:
@@ -278,6 +283,11 @@ class GpuRankExchange(PeerExchange):
         self._waiting.append((joined, own))
         for first, last in joined:
             yield slice(first, last), self._blocks[first:last]
+
+
+def _before(end: int, parts: Sequence[Range]) -> list[Range]:
+    """What is left of ranges of vertices before `end`."""
+    return [(min(first, end), min(last, end)) for first, last in parts]
 
 
 def _words(part: Range) -> Range:
