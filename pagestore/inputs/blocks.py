@@ -19,6 +19,7 @@ from pagestore.errors import InputError
 from pagestore.inputs.lines import Rule
 from pagestore.inputs.quotes import HIDDEN, MOST_QUOTED, find_breaks
 from pagestore.inputs.streams import ByteStream
+from pagestore.io import large_empty
 
 PAD = 16
 MIN_BLOCK_BYTES, MAX_BLOCK_BYTES = 1 << 20, 8 << 20
@@ -94,7 +95,7 @@ def line_blocks(stream: ByteStream, size: int, rules: np.ndarray | None = None) 
     carry = np.empty(0, dtype=np.uint8)
     offset, begin = 0, stream.given
     while True:
-        data = np.empty(size + PAD, dtype=np.uint8)
+        data = large_empty(size + PAD, np.uint8)
         data[: len(carry)] = carry
         filled, ended = _fill(stream, data, len(carry), size - 1)
         if filled == 0:
@@ -136,11 +137,10 @@ def _hide_breaks(
 
 def _fill(stream: ByteStream, data: np.ndarray, filled: int, limit: int) -> tuple[int, bool]:
     while filled < limit:
-        part = stream.read(limit - filled)
-        if not part:
+        count = stream.read_into(data[filled:limit])
+        if count == 0:
             return filled, True
-        data[filled : filled + len(part)] = np.frombuffer(part, dtype=np.uint8)
-        filled += len(part)
+        filled += count
     return filled, False
 
 

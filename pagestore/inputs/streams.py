@@ -15,9 +15,11 @@ import os
 import stat
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 from isal import isal_zlib
 
 from pagestore.errors import InputError
@@ -30,6 +32,7 @@ ZSTD_SLICE = 1 << 13  # input a call: a run-length frame grows at most 2^15-fold
 ZSTD_WINDOW = 1 << 31  # accepts `zstd --long=31`
 XZ_MEMORY = 1 << 30  # what a header may ask for: `xz -9` takes 65 MiB
 MAGIC_BYTES = max(map(len, MAGIC))
+Read = TypeVar("Read")
 
 
 class _GzipDecoder:
@@ -202,6 +205,17 @@ class ByteStream:
         self._given += len(part)
         return part
 
+    def read_into(self, out: np.ndarray) -> int:
+        """Read up to len(out) bytes, at least one, into uint8[n]; how many, 0 at the end. A plain file is not copied."""
+        if self.total_bytes is None or self._decoder is not None or self._ahead or self._raw:
+            part = self.read(len(out))
+            out[: len(part)] = np.frombuffer(part, np.uint8)
+            return len(part)
+        count = self._while_open(lambda: self._told(lambda: os.readv(self._file, [out.data])), 0)
+        self._consumed += count
+        self._given += count
+        return count
+
     def read_line(self, longest: int = 1 << 20) -> bytes | None:
         """The next line without its line end, None at the end of the input."""
         end, size = self._ahead.find(b"\n", self._taken) + 1 - self._taken, 1 << 10
@@ -239,23 +253,29 @@ class ByteStream:
             self._owned = False
 
     def _read_raw(self, size: int) -> bytes:
+        return self._while_open(lambda: self._read_file(size), b"")
+
+    def _while_open(self, read: Callable[[], Read], nothing: Read) -> Read:
         with self._reading:
             try:
-                return b"" if self._closed else self._read_file(size)
+                return nothing if self._closed else read()
             finally:
                 if self._closed:
                     self._close_file()
 
     def _read_file(self, size: int) -> bytes:
+        data = self._told(lambda: os.read(self._file, size))
+        self._consumed += len(data)
+        return data
+
+    def _told(self, read: Callable[[], Read]) -> Read:
         try:
-            data = os.read(self._file, size)
+            return read()
         except OSError as error:
             if error.errno == errno.EISDIR:
                 raise InputError(f"{self.name}: is a folder; an input is a file.") from None
             what = f"{self.name}: reading stopped at byte {self._consumed}"
             raise read_error(error, what, "Check the disk or the pipe.") from None
-        self._consumed += len(data)
-        return data
 
     def _beginning(self, raw: bytes, padded: bool = False) -> bytes:
         """`raw` (without leading zeros when `padded`) and as much of the file as a magic number takes.
