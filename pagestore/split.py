@@ -1,4 +1,5 @@
-"""A store becomes a graph in parts (pagestore/manifest.py): pages are dealt by stretches, arrays are copied.
+"""A store, or a graph in other parts, becomes a graph in parts (pagestore/manifest.py): pages are dealt by stretches,
+arrays are copied.
 
 A part is written at a time, so what is held is a stretch of pages and one bitmap of the vertices. Pages are checked as
 they are read, and copied as they are: checksums go by their numbers in the whole. Coded pages are decoded: a first pass
@@ -29,10 +30,11 @@ from pagestore.layout import STRETCH_BYTES
 from pagestore.manifest import MANIFEST, Manifest, Part, is_parts, own_range, part_name
 from pagestore.meta import FORMAT, MOST_PARTS, SEAL_BYTES, Meta, encode_meta
 from pagestore.partialfile import PartialFile
+from pagestore.parts import open_whole
 from pagestore.reader import PageReader
 from pagestore.replacing import lock_file, sync_folder
 from pagestore.sizes import show_bytes
-from pagestore.store import Store, open_store
+from pagestore.store import Store
 from pagestore.stripes import spread_of
 from pagestore.topology import Topology
 from pagestore.writer import FIXED, MOST_ALIGNED, bytes_of
@@ -57,24 +59,26 @@ def split(
     store: str | os.PathLike, path: str | os.PathLike, parts: int, force: bool = False, threads: int | None = None,
     stripes: tuple[str, ...] = (), progress: Progress | None = None, heads: bool = True,
 ) -> SplitReport:  # fmt: skip
-    """Write the store as a graph in `parts` parts, in the folder `path`, which is made. force: replace one there.
-    heads: each part gets those of all vertices.
+    """Write the store, or the graph in parts, as a graph in `parts` parts, in the folder `path`, which is made. force:
+    replace one there. heads: each part gets those of all vertices.
 
     Raises UsageError (numbers of parts, what is at `path`), StoreError, ResourceError. What an interrupted call leaves
     has no manifest; the next call with this folder removes it.
     """
     began, threads = time.monotonic(), checked_threads(threads)
     check_parts(parts)
-    with open_store(store, stripes) as opened:
-        _refuse(opened)
+    with open_whole(store, stripes) as opened:
+        _refuse(opened, os.fspath(path))
         with _folder(os.fspath(path), force) as folder:
             manifest = _Splitter(opened, folder, parts, threads, progress, heads and opened.meta.heads).run()
     return SplitReport(os.fspath(path), manifest, time.monotonic() - began)
 
 
-def _refuse(store: Store) -> None:
+def _refuse(store: Store, path: str) -> None:
     if store.meta.parts:
-        raise UsageError(f"{store.path}: is a part already. Split the whole store.")
+        raise UsageError(f"{store.path}: is a part already. Split the whole store, or the folder of all parts.")
+    if is_parts(path) and is_parts(store.path) and os.path.samefile(path, store.path):
+        raise UsageError(f"{path}: can't be split into itself. Name another folder.")
 
 
 def check_target(path: str, force: bool) -> None:
@@ -204,7 +208,7 @@ class _Splitter:
 
     def _arrays(self, meta: Meta) -> list[str]:
         """Those of the store that a part has, too."""
-        left = ["/stored", "/stored_weights", *([] if meta.heads else ["/heads"])]
+        left = ["/stored", "/stored_weights", "/reads", *([] if meta.heads else ["/heads"])]
         return [name for name in self.store.array_names if not name.endswith(tuple(left))]
 
     def _decoded(self, topology: Topology) -> np.ndarray:

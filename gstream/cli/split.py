@@ -49,7 +49,7 @@ def split(
     progress: str = typer.Option("auto", metavar="auto|plain|json|off", help=logs.HELP),
     log_file: Path = typer.Option(None, metavar="FILE", help=logs.LOG_HELP),
 ) -> None:
-    """Cut a store into parts for runs on several machines: each rank opens its own part alone.
+    """Cut a store into parts for runs on several machines: each rank opens its own part alone. Parts can be cut anew.
 
     A part is a store with all vertices, and the pages of every N-th stretch. The manifest is written last: without it
     nothing in FOLDER counts, and the next split removes it. `gstream info` and `gstream verify` take FOLDER.

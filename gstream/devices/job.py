@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from gstream.paging.own_ids import OwnIds
 from gstream.paging.page_lanes import USUAL, PageLanes
 from gstream.paging.page_table import PageTable
 from pagestore.errors import ResourceError
@@ -86,7 +87,7 @@ class DevicePlan:
 class Job:
     """One program on one store: its compiled code (gstream.hostcode.HostCode), plan and host arrays.
 
-    vertices: whose state arrays have. shift: store IDs of a rank's own slice less their numbers in arrays.
+    vertices: whose state arrays have. ids: which these are, of a rank that has its own slice and mirrors alone.
     """
 
     code: Any
@@ -94,7 +95,7 @@ class Job:
     vertices: int
     tables: dict[str, PageTable]
     host: HostVertices
-    shift: int = 0
+    ids: OwnIds | None = None
 
 
 @dataclass

@@ -252,7 +252,7 @@ class Engine(LiftedCaps):
             MEMORY.release()  # pages are worth more
         self.sources.prepare(plan.sources, plan.tables, int(plan.cores is not None))
         host = self._host_vertices(code, plan)
-        fixed = plan.graph.vertices, plan.tables, host, plan.graph.shift
+        fixed = plan.graph.vertices, plan.tables, host, plan.graph.own
         jobs = [Job(code, known, *fixed) for known in plan.device_plans]
         read_before = self.sources.bytes_read
         values = {id(array): array for array in (host.value, host.next_value) if array is not None}

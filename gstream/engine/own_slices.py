@@ -31,11 +31,10 @@ from pagestore.errors import CapError
 
 
 def is_local(code: Any) -> bool:
-    """Whether a program does with the state of a slice and its mirrors: it has no parameter for each vertex, and none
-    but `start` reads a vertex's ID."""
+    """Whether a program does with the state of a slice and its mirrors: no method but `start` reads a vertex's ID."""
     emitter = code.emitter
     reads = emitter.reads(*(name for name in emitter.lowered if name != "start"))
-    return not emitter.own_names and not {("v", "id"), ("u", "id")} & reads
+    return not {("v", "id"), ("u", "id")} & reads
 
 
 def tables_of(code: Any, graph: Graph, options: RunOptions) -> dict[str, PageTable]:

@@ -55,11 +55,6 @@ class Graph:
     in_parts: bool = False
 
     @property
-    def shift(self) -> int:
-        """Store IDs of the own slice less the numbers that arrays go by."""
-        return 0 if self.own is None else self.own.shift
-
-    @property
     def whole(self) -> int:
         """Vertices of the whole graph."""
         return self.of or self.vertices

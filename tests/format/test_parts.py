@@ -157,6 +157,18 @@ def test_parts_may_do_without_heads(made):
     assert verify(made / "bare.parts").ok
 
 
+def test_parts_are_split_into_another_number(kept, tmp_path):
+    again, plain = tmp_path / "again.parts", tmp_path / "plain.parts"
+    split(kept / "graph.parts", again, 2, threads=1)
+    split(kept / "graph.gs", plain, 2, threads=1)
+    assert verify(again).ok
+    for number in range(2):
+        assert (again / part_name(number)).read_bytes() == (plain / part_name(number)).read_bytes()
+    with pytest.raises(UsageError, match="can't be split into itself"):
+        split(again, again, 3, force=True)
+    assert verify(again).ok
+
+
 def test_parts_of_a_compressed_store_are_those_of_the_same_store_as_it_is(kept, tmp_path):
     report = split(store_in(tmp_path, compress="on"), tmp_path / "graph.parts", PARTS, threads=1)
     assert verify(tmp_path / "graph.parts").ok

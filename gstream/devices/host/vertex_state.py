@@ -94,13 +94,22 @@ class VertexState(Vertices):
         self.degree, self.in_degree, self.own = (
             self._all_degrees[part],
             self.job.host.in_degree[part],
-            self.code.own[part],
+            self._parameters()[part],
         )
         if self.copies:
             self.degree = self.degree if self._own_degrees else self.degree.copy()
             self.in_degree, self.own = self.in_degree.copy(), self.own.copy()
             copied = (self.in_degree, self.own) if self._own_degrees else (self.degree, self.in_degree, self.own)
             self.attribute_bytes += sum(array.nbytes for array in copied)
+
+    def _parameters(self) -> np.ndarray:
+        """float64[vertices, n], of vertices that this device may compute; the system gives memory for no others."""
+        ids, given = self.job.ids, self.code.own
+        if ids is None or not given.size:
+            return given
+        found = np.zeros((self.job.vertices, given.shape[1]))
+        found[slice(*ids.own_numbers)] = given[slice(*ids.own)]
+        return found
 
     @property
     def memory_bytes(self) -> int:
@@ -127,8 +136,8 @@ class VertexState(Vertices):
         return self.launch(kernel, *arguments, limit=1 + claims // CLAIMS_A_THREAD)
 
     def start(self, part: Range) -> None:
-        if self.job.shift:
-            self._start_shifted(part)
+        if self.job.ids is not None:
+            self._start_shifted(part, self.job.ids.shift)
         else:
             self._start(part, 0, self.next, self.open, self.partial_sums)
 
@@ -140,13 +149,13 @@ class VertexState(Vertices):
             claims=blocks_of(part),
         )  # fmt: skip
 
-    def _start_shifted(self, part: Range) -> None:
+    def _start_shifted(self, part: Range, shift: int) -> None:
         """The same where numbers in arrays are no store IDs, which `start` may read. Of what is made for all vertices,
         the system gives memory for the own slice alone."""
-        first, last = (number + self.job.shift for number in part)
+        first, last = (number + shift for number in part)
         bits, opened = (np.zeros((last + 63) // 64, np.uint64) for _ in range(2))
         partials = np.zeros((-(-last // BLOCK), len(self.code.totals)))
-        self._start((first, last), self.job.shift, bits, opened, partials)
+        self._start((first, last), shift, bits, opened, partials)
         self.next[bit_words(part)] = bits[bit_words((first, last))]
         if len(self.open):
             self.open[bit_words(part)] = opened[bit_words((first, last))]
