@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from random import Random
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
+from gstream.algorithms.centrality.betweenness import scales_of
 from gstream.nx.declare import function, unread
-from gstream.nx.distances import lengths
+from gstream.nx.distances import lengths, row_of
 from gstream.nx.node_graph import NodeGraph, column
 
 
@@ -115,8 +117,8 @@ def _drawn(given: dict[str, Any]) -> bool | str:
     k, seed = given["k"], given["seed"]
     if k is not None and not (isinstance(k, int) and 0 < k <= len(given["G"])):
         return "k is no number of nodes"
-    if k is not None and seed is not None and not isinstance(seed, int):
-        return "the seed is no number"
+    if k is not None and seed is not None and not isinstance(seed, (int, Random)):
+        return "the seed is neither a number nor random.Random"
     return _positive(given)
 
 
@@ -124,9 +126,23 @@ def _drawn(given: dict[str, Any]) -> bool | str:
 def betweenness_centrality(
     G: NodeGraph, k: Any = None, normalized: bool = True, weight: Any = None, endpoints: bool = False, seed: Any = None
 ) -> dict[Any, float]:
-    drawn = {} if k is None else {"k": k, "seed": seed}
+    if isinstance(seed, Random) and k is not None and k < len(G):
+        return G.by_node(_from_drawn(G, seed.sample(G.nodes, k), normalized, endpoints, G.weighs(weight)))
+    drawn = {} if k is None else {"k": k, "seed": None if isinstance(seed, Random) else seed}
     found = G.graph.betweenness(normalized=normalized, endpoints=endpoints, weighted=G.weighs(weight), **drawn)
     return G.by_node(column(found, "betweenness"))
+
+
+def _from_drawn(graph: NodeGraph, drawn: list[Any], normalized: bool, ends: bool, weighted: bool) -> np.ndarray:
+    """float64[n]: betweenness by drawn sources. A Random that a caller keeps has a state, which no seed stands for."""
+    sources = [graph.vertex(node) for node in drawn]
+    found = graph.graph.betweenness(source=sources, normalized=False, endpoints=ends, weighted=weighted)
+    sums, meta = column(found, "betweenness").astype(np.float64), graph.graph.store.meta
+    sums *= 1 if meta.directed else 2  # an undirected pair counts once in them
+    rest, own = scales_of(meta, normalized, ends, len(drawn))
+    scale = np.full(len(sums), rest)
+    scale[[row_of(graph, node) for node in drawn]] = own
+    return sums * scale
 
 
 def _shares(graph: NodeGraph, direction: str) -> dict[Any, Any]:

@@ -27,6 +27,23 @@ def _matrix(graph: NodeGraph, weight: str | None, dtype: Any) -> Any:
     return found.astype(kind if dtype is None else dtype)
 
 
+def _listed(given: dict[str, Any]) -> bool | str:
+    """A rule: the list of nodes is one of the graph's nodes, each once."""
+    nodes, graph = given["nodelist"], given["G"]
+    if nodes is None:
+        return True
+    known = 0 < len(nodes) == len(set(nodes)) and all(node in graph for node in nodes)
+    return known or "the list of nodes is empty, or has a node twice or one that is not in the graph"
+
+
+def _chosen(graph: NodeGraph, found: Any, nodes: Any) -> Any:
+    """Rows and columns of the listed nodes, in their order."""
+    if nodes is None:
+        return found
+    rows = _rows(graph, nodes)
+    return found[rows][:, rows]
+
+
 def _as_format(found: Any, format: str, text: str) -> Any:
     try:
         return found.asformat(format)
@@ -34,11 +51,12 @@ def _as_format(found: Any, format: str, text: str) -> Any:
         raise nx.NetworkXError(f"{text}: {format}") from error
 
 
-@function(multigraph=True, weight="weight", reads=True, nodelist=None)
+@function(multigraph=True, weight="weight", reads=True, rule=_listed)
 def to_scipy_sparse_array(
     G: NodeGraph, nodelist: Any = None, dtype: Any = None, weight: Any = "weight", format: str = "csr"
 ) -> Any:
-    return _as_format(_matrix(G, weight, dtype), format, "Unknown sparse matrix format")
+    found = _chosen(G, _matrix(G, weight, dtype), nodelist)
+    return _as_format(found, format, "Unknown sparse matrix format")
 
 
 def _plain_array(given: dict[str, Any]) -> bool | str:
@@ -46,15 +64,15 @@ def _plain_array(given: dict[str, Any]) -> bool | str:
         return "weights of parallel edges are added up"
     if given["dtype"] is not None and np.dtype(given["dtype"]).names:
         return "arrays of records are NetworkX's"
-    return given["nonedge"] == 0 or "vertices without an edge have 0"
+    return _listed(given) if given["nonedge"] == 0 else "vertices without an edge have 0"
 
 
-@function(multigraph=True, weight="weight", reads=True, nodelist=None, rule=_plain_array)
+@function(multigraph=True, weight="weight", reads=True, rule=_plain_array)
 def to_numpy_array(
     G: NodeGraph, nodelist: Any = None, dtype: Any = None, order: Any = None, multigraph_weight: Any = sum,
     weight: Any = "weight", nonedge: float = 0.0,
 ) -> np.ndarray:  # fmt: skip
-    found = _matrix(G, weight, np.float64 if dtype is None else dtype)
+    found = _chosen(G, _matrix(G, weight, np.float64 if dtype is None else dtype), nodelist)
     return np.asarray(found.toarray(), order=order)
 
 

@@ -6,6 +6,7 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import networkx as nx
@@ -211,6 +212,30 @@ def test_paths_by_weights_are_networkx_s() -> None:
     for v in range(5):
         wanted = nx.closeness_centrality(mirror.to_undirected(), distance="weight")[v]
         assert nx.closeness_centrality(both, v, "weight") == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("normalized", [False, True])
+def test_a_random_that_the_caller_keeps_draws_as_networkx_s(normalized: bool, ends: bool) -> None:
+    for graph in (nx.karate_club_graph(), nx.gnp_random_graph(20, 0.2, seed=3, directed=True)):
+        ours, theirs = Random(5), Random(5)
+        for k in (1, 4, len(graph)):
+            options = {"k": k, "normalized": normalized, "endpoints": ends}
+            found = nx.betweenness_centrality(graph, seed=ours, backend="gstream", **options)
+            wanted = nx.betweenness_centrality(graph, seed=theirs, **options)
+            assert found == pytest.approx(wanted, nan_ok=True)
+        assert ours.random() == theirs.random()
+
+
+def test_matrices_of_listed_nodes_are_networkx_s() -> None:
+    graph = nx.MultiDiGraph([("a", "b", {"weight": 2}), ("a", "b", {"weight": 3}), ("b", "c"), ("c", "c"), ("d", "a")])
+    for nodes in (["c", "a", "b"], ["c"], ["d", "c", "b", "a"]):
+        found = nx.to_numpy_array(graph, nodes, backend="gstream")
+        assert (found == nx.to_numpy_array(graph, nodes)).all()
+        matrix = nx.to_scipy_sparse_array(graph, nodes, backend="gstream")
+        assert (matrix.toarray() == found).all()
+    for nodes in ([], ["a", "a"], ["e"]):
+        assert "the list of nodes" in str(backend.can_run("to_numpy_array", (graph, nodes), {}))
 
 
 def test_a_class_with_adjacencies_of_its_own_is_not_read() -> None:

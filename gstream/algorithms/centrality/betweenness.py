@@ -95,7 +95,7 @@ def run_betweenness(
             "counts. Take a part of the graph: gstream run subgraph or egonet."
         )
     sampled = k is not None and k < vertices
-    rest, own = scales_of(session, normalized, endpoints, len(sources) if sampled else None)
+    rest, own = scales_of(session.meta, normalized, endpoints, len(sources) if sampled else None)
     drawn = walk.between[sources.astype(np.int64)] * own
     walk.between *= rest
     found: dict[str, Any] = {"sources": len(sources)}
@@ -136,12 +136,12 @@ def drawn_sources(session: Session, k: int | None, seed: int | None, source: Any
     return np.array([int(session.store.store_ids(int(n), int(n) + 1)[0]) for n in drawn], np.uint64)
 
 
-def scales_of(session: Session, normalized: bool, endpoints: bool, drawn: int | None) -> tuple[float, float]:
+def scales_of(meta: Any, normalized: bool, endpoints: bool, drawn: int | None) -> tuple[float, float]:
     """What sums of dependencies are multiplied by, of all vertices and of sources that were drawn (None: none were)."""
-    ends = session.meta.vertices - (not endpoints)  # vertices that may be at the other end of a path through one
+    ends = meta.vertices - (not endpoints)  # vertices that may be at the other end of a path through one
     if ends < 2:
         return 1.0, 1.0
-    pairs = 1 if session.meta.directed else 2  # an undirected pair was met from both its ends
+    pairs = 1 if meta.directed else 2  # an undirected pair was met from both its ends
     count = ends if drawn is None else drawn
     scale = 1 / (ends - 1) if normalized else ends / pairs
     if drawn is None or endpoints:

@@ -78,7 +78,7 @@ def certify_betweenness(
     sources = drawn_sources(session, None, None, named)
     check_said(found, sources=len(sources))
     endpoints, drawn = options.get("endpoints", False), options.get("k") if "sampled" in found else None
-    scales = scales_of(session, options.get("normalized", True), endpoints, drawn)
+    scales = scales_of(session.meta, options.get("normalized", True), endpoints, drawn)
     between = _unscaled(columns[0].values, sources, *scales)
     odd = np.flatnonzero(~((between >= 0) & (between < np.inf)))
     if len(odd):
