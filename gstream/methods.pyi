@@ -354,6 +354,18 @@ class Methods(ABC):
         - certify: prove the answer (exact).
         """
 
+    def lcc(self, weighted: bool = False, certify: bool = False, **options: Any) -> Result:
+        """Local clustering coefficient, LDBC's definition. Columns: vertex, lcc.
+
+        Of undirected graphs networkx.clustering's; by weights, of directed ones too. Weighted values have 7 digits, and
+        each edge may be stored once only.
+
+        - weighted: edges count by their weights.
+        - certify: prove the answer (64 vertices, counted again; by weights 16).
+
+        Definition: LDBC's: edges among neighbours either way / d(d - 1) (directed NetworkX: Fagiolo's); simple graph.
+        """
+
     def kcore(self, k: int | None = None, certify: bool = False, **options: Any) -> Result:
         """Core number of every vertex, or with k the vertices of the k-core. Columns: vertex, core.
 
@@ -384,16 +396,6 @@ class Methods(ABC):
         - certify: prove the answer (64 vertices, counted again; the sum).
 
         Definition: simple graph: no self-loops, repeated edges once.
-        """
-
-    def lcc(self, certify: bool = False, **options: Any) -> Result:
-        """Local clustering coefficient, LDBC's definition. Columns: vertex, lcc.
-
-        Of undirected graphs networkx.clustering's.
-
-        - certify: prove the answer (64 vertices, counted again).
-
-        Definition: LDBC's: edges among neighbours either way / d(d - 1) (directed NetworkX: Fagiolo's); simple graph.
         """
 
     def cdlp(self, iterations: int = 10, certify: bool = False, **options: Any) -> Result:

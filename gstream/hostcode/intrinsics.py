@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 
 from pagestore.coding.bits import population
 
-__all__ = ["atomic_add", "atomic_or", "bits_of", "compare_and_swap", "population", "trailing_zeros"]
+__all__ = ["atomic_add", "atomic_or", "bits_of", "compare_and_swap", "f32_of_bits", "population", "trailing_zeros"]
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
@@ -90,3 +90,13 @@ def bits_of(typingctx, x):
         return bits if bits.type.width == 64 else builder.zext(bits, ir.IntType(64))
 
     return types.uint64(x), generate
+
+
+@intrinsic
+def f32_of_bits(typingctx, word):
+    """The float32 that the lower 32 bits of a u64 are."""
+
+    def generate(context, builder, sig, args):
+        return builder.bitcast(builder.trunc(args[0], ir.IntType(32)), ir.FloatType())
+
+    return types.float32(types.uint64), generate

@@ -180,17 +180,30 @@ def triangles(G: NodeGraph, nodes: Any = None) -> Any:
     return _some(G, G.by_node(column(G.graph.triangles(), "triangles")), nodes)
 
 
-@function(directed=False, weight="weight")
+def _both_ways(given: dict[str, Any]) -> bool | str:
+    """A rule: of directed graphs lcc has NetworkX's definition by weights alone, and each edge is there once."""
+    graph = given["G"]
+    if not isinstance(graph, nx.Graph) and NodeGraph.of(graph).weighs(given["weight"]):
+        return not graph.is_multigraph() or "no multigraphs"
+    known = not graph.is_directed() or (given["weight"] is not None and isinstance(graph, nx.Graph))
+    return known or "only undirected graphs without weights"
+
+
+def _coefficients(graph: NodeGraph, weight: Any) -> list[float]:
+    if graph.is_directed() and not graph.weighs(weight):
+        raise NotImplementedError("lcc of a directed graph is NetworkX's by weights alone.")
+    return column(graph.graph.lcc(weighted=graph.weighs(weight)), "lcc").astype(np.float64).tolist()
+
+
+@function(weight="weight", reads=True, rule=_both_ways)
 def clustering(G: NodeGraph, nodes: Any = None, weight: Any = None) -> Any:
-    found = column(G.graph.lcc(), "lcc").astype(np.float64)
-    return _some(G, G.by_node(value or 0 for value in found.tolist()), nodes)
+    return _some(G, G.by_node(value or 0 for value in _coefficients(G, weight)), nodes)
 
 
-@function(directed=False, weight="weight", nodes=None)
+@function(weight="weight", reads=True, nodes=None, rule=_both_ways)
 def average_clustering(G: NodeGraph, nodes: Any = None, weight: Any = None, count_zeros: bool = True) -> float:
-    found = column(G.graph.lcc(), "lcc").astype(np.float64)
-    found = found if count_zeros else found[found > 0]
-    return sum(found.tolist()) / len(found)
+    found = [value for value in _coefficients(G, weight) if count_zeros or value > 0]
+    return sum(found) / len(found)
 
 
 def _no_loops(given: dict[str, Any]) -> bool | str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import networkx as nx
@@ -206,6 +206,8 @@ def _eccentricities(graph: NodeGraph, nodes: Any, weight: str | None) -> dict[An
 def eccentricity(G: NodeGraph, v: Any = None, sp: Any = None, weight: Any = None) -> Any:
     if v is not None and v in G:
         return _eccentricities(G, [v], weight)[v]
+    if v is not None and not isinstance(v, Iterable):
+        raise nx.NetworkXError(f"Node {v} is not in the graph.")
     return _eccentricities(G, G if v is None else [node for node in v if node in G], weight)
 
 

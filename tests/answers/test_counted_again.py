@@ -12,8 +12,9 @@ from hypothesis import given, settings
 import gstream
 from gstream.algorithms.centrality import reach, search_proofs, simulations
 from gstream.algorithms.centrality.search_proofs import SEARCHES, certify_closeness, certify_harmonic
+from gstream.algorithms.density import clustering, triangles
 from gstream.algorithms.density import triangle_proofs as spots
-from gstream.algorithms.density import triangles
+from gstream.algorithms.density.clustering_proofs import certify_lcc
 from gstream.algorithms.support.refusal import CertificateError
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.watched import watched
@@ -22,7 +23,7 @@ from tests.answers.simple_graphs import big_example, devices
 
 COUNTED = {
     "triangles": (triangles.run_triangles, spots.certify_triangles),
-    "lcc": (triangles.run_lcc, spots.certify_lcc),
+    "lcc": (clustering.run_lcc, certify_lcc),
     "closeness": (reach.run_closeness, certify_closeness),
     "harmonic": (reach.run_harmonic, certify_harmonic),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -9,8 +10,13 @@ import numpy as np
 import pytest
 
 import gstream
+from gstream.algorithms.density.clustering import run_lcc
+from gstream.algorithms.density.clustering_proofs import certify_lcc
+from gstream.algorithms.support.refusal import CertificateError
+from gstream.algorithms.support.session import Session
 from pagestore.errors import InputError, UsageError
 from tests.answers.graphs import Example, column
+from tests.answers.simple_graphs import blocks_of
 
 OWN = {
     "pagerank": {"tol": 1e-13, "max_iter": 3000}, "rwr": {"tol": 1e-13, "max_iter": 3000},
@@ -110,6 +116,53 @@ def test_all_weights_are_zero(tmp_path):
         assert ranks.to_numpy()["pagerank"] == pytest.approx(np.full(5, 0.2))
         assert set(column(graph.hits(weighted=True, certify=True), "hub").values()) == {0.0}
         assert graph.eigenvector(weighted=True, certify=True).to_numpy()["eigenvector"] == pytest.approx(5**-0.5)
+
+
+def simple_example(directed: bool, seed: int, **stored: Any) -> Example:
+    """Each edge once, a self-loop of the greatest weight, weights of 0, a hub; most directed edges go both ways."""
+    graph = nx.gnp_random_graph(50, 0.15, seed=seed, directed=True)
+    graph.add_edges_from((v, 0) for v in range(1, 40))
+    graph.add_edges_from([(v, u) for u, v in graph.edges if (u + v) % 3])
+    ends = np.array((graph if directed else graph.to_undirected()).edges).T
+    weight = np.random.default_rng(seed).integers(0, 30, len(ends[0])) / 4
+    ends, weight = np.append(ends, [[3], [3]], axis=1), np.append(weight, 9.0)
+    return Example(51, *ends, weight, directed=directed, **stored)
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("room", [1 << 60, 3000])
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("topology", ["both", "out", "in"])
+@pytest.mark.parametrize("devices", ["host", "host:2", "fake:3:2"])
+def test_weighted_clustering_is_networkx_s(directed, topology, devices, room, tmp_path):
+    made = simple_example(directed, len(topology), topology=topology, order="degree")
+    theirs = made.networkx()
+    wanted = nx.clustering(type(theirs).__mro__[1](theirs) if not directed else nx.DiGraph(theirs), weight="weight")
+    with gstream.open(made.stored(tmp_path), devices=devices) as graph, blocks_of(room):
+        found = graph.lcc(weighted=True, certify=True)
+        bare = graph.lcc()
+    assert found.summary["certificate"]["holds"] and (found.summary["supersteps"] > 1) == (room < 1 << 60)
+    assert column(found, "lcc") == pytest.approx(wanted, rel=3e-7)
+    assert column(found, "lcc") != pytest.approx(column(bare, "lcc"), rel=1e-2)
+
+
+def test_wrong_weighted_clustering_is_refused(tmp_path):
+    with gstream.open(simple_example(True, 1).stored(tmp_path)) as graph:
+        with Session(graph.engine()) as session:
+            columns, found = run_lcc(session, weighted=True)
+            assert certify_lcc(session, columns, {"weighted": True}, found)["holds"]
+            for change in (1 + 1e-4, 0.5):
+                values = columns[0].values.copy()
+                values[0] *= change  # the hub's
+                told = {"mean_lcc": float(values.mean())}
+                with pytest.raises(CertificateError, match="counted again"):
+                    certify_lcc(session, [replace(columns[0], values=values)], {"weighted": True}, told)
+
+
+def test_weighted_clustering_needs_each_edge_once(tmp_path):
+    with gstream.open(example(True, 1).stored(tmp_path)) as graph:
+        with pytest.raises(UsageError, match="has [0-9]+ repeated edges, and lcc weighted=True needs each edge once"):
+            graph.lcc(weighted=True)
 
 
 def test_active_above_bounds_what_weighted_ranks_leave_out(tmp_path):

@@ -20,8 +20,11 @@ CALLS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
     "pagerank": ("directed", "pagerank", {}, {}),
     "pagerank, weighted": ("directed", "pagerank", {"weighted": True}, {}),
     "rwr": ("directed", "rwr", {"source": 7}, {}),
+    "rwr, weighted": ("directed", "rwr", {"source": 7, "weighted": True}, {}),
     "katz": ("directed", "katz", {"alpha": 0.001}, {}),
+    "katz, weighted": ("directed", "katz", {"alpha": 1e-5, "weighted": True}, {}),
     "eigenvector": ("directed", "eigenvector", {}, {}),
+    "eigenvector, weighted": ("directed", "eigenvector", {"weighted": True}, {}),
     "hits, weighted": ("directed", "hits", {"weighted": True}, {}),
     "hits": ("directed", "hits", {"normalized": False}, {}),
     "heat": ("directed", "heat", {"initial": NEAR}, {}),
@@ -35,6 +38,7 @@ CALLS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
     "ktruss": ("undirected", "ktruss", {}, {}),
     "triangles": ("undirected", "triangles", {}, {}),
     "lcc": ("directed", "lcc", {}, {}),
+    "lcc, weighted": ("once", "lcc", {"weighted": True}, {}),
     "wcc": ("cliques", "wcc", {}, {}),
     "wcc, without heads": ("undirected", "wcc", {}, {"use_heads": False}),
     "hcc": ("undirected", "hcc", {}, {}),
@@ -45,6 +49,7 @@ CALLS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
     "harmonic": ("directed", "harmonic", {"k": 70, "seed": 3}, {}),
     "betweenness": ("undirected", "betweenness", {"k": 2, "seed": 1}, {}),
     "closeness, weighted": ("directed", "closeness", {"k": 9, "weighted": True}, {}),
+    "harmonic, weighted": ("directed", "harmonic", {"k": 9, "seed": 3, "weighted": True}, {}),
     "betweenness, weighted": ("undirected", "betweenness", {"k": 4, "seed": 1, "weighted": True}, {}),
     "radius": ("directed", "radius", {"sketches": 4}, {}),
     "hyperball": ("directed", "hyperball", {}, {}),
@@ -63,9 +68,11 @@ def make_graphs(folder: Path, vertices: int = V, edges: int = E) -> dict[str, st
     source, target = np.concatenate([source, chain]), np.concatenate([target, chain + 1])
     weight = np.random.default_rng(4).integers(1, 60, len(source)).astype(np.float64)
     low, high, apart = np.minimum(source, target), np.maximum(source, target), source != target
+    once = np.unique(low * vertices + high, return_index=True)[1]
     given = {
         "directed": (source, target, weight, {}), "undirected": (source, target, weight, {"directed": False}),
         "acyclic": (low[apart], high[apart], weight[apart], {}),
+        "once": (low[once], high[once], weight[once], {"directed": False}),
     }  # fmt: skip
     cliques = np.stack(np.nonzero(np.kron(np.eye(vertices // SIZE), 1 - np.eye(SIZE))))
     given["cliques"] = *np.concatenate([cliques, [chain, chain + 1]], axis=1), np.ones(len(chain) + len(cliques[0])), {}

@@ -250,6 +250,12 @@ def test_a_class_with_adjacencies_of_its_own_is_not_read() -> None:
     assert len(gstream.from_networkx(kind([(0, 1)]))) == 2
 
 
+def test_a_node_that_is_not_there_is_networkx_s_error() -> None:
+    graph = backend.convert_from_nx(nx.path_graph(3))
+    with pytest.raises(nx.NetworkXError, match="Node 7 is not in the graph"):
+        backend.eccentricity(graph, 7)
+
+
 def test_answers_are_plain_numbers() -> None:
     graph = backend.convert_from_nx(nx.path_graph(4))
     for found in (backend.pagerank(graph), backend.core_number(graph), backend.closeness_centrality(graph)):

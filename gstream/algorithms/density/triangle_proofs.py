@@ -1,4 +1,4 @@
-"""Certificates of triangles and clustering coefficients: those of some vertices are counted again in another way.
+"""Certificates of triangles: those of some vertices are counted again in another way.
 
 Watched are the vertices of most edges, and as many drawn ones: all of a small graph, 64 of a large one. Which ones does
 not depend on the answer. Others may be wrong unnoticed, so the proof says how many were looked at.
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.components.msf import total_of
-from gstream.algorithms.support.refusal import check_said, refuse
+from gstream.algorithms.support.refusal import refuse
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.simple import simple_lists
-from gstream.algorithms.support.watched import ROUNDING, _compare, _counted, watched
+from gstream.algorithms.support.watched import _compare, _counted, watched
 from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import atomic_add, atomic_or, trailing_zeros
 from gstream.records import record_kernel
@@ -59,7 +59,7 @@ def count_between(record, hubs, ends, near, between):
 def certify_triangles(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove the triangles of 64 vertices or more, and that all add up. Raises CertificateError."""
     values = columns[0].values
-    at, between, _ = _near(session, values)
+    at, between, _ = near_watched(session, values)
     most = session.meta.vertices**2 // 2  # of a vertex
     if len(values) and (int(values.min()) < 0 or int(values.max()) > most):
         raise refuse(f"a vertex has more than {most} triangles, or fewer than 0")
@@ -69,19 +69,7 @@ def certify_triangles(session: Session, columns: list[Column], options: dict[str
     return {"holds": True, "proves": f"triangles of {_counted(session, at)}, and their sum"}
 
 
-def certify_lcc(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
-    """Prove the coefficients of 64 vertices or more, that all are within [0, 1], and the mean. CertificateError."""
-    values = columns[0].values
-    if not np.all((values >= 0) & (values <= 1)):
-        raise refuse("a clustering coefficient is not from 0 to 1")
-    check_said(found, ROUNDING, mean_lcc=float(values.mean()) if len(values) else 0.0)
-    at, between, degree = _near(session, values)
-    pairs = degree * (degree - 1)
-    _compare(session, at, values[at], np.divide(between, pairs, out=np.zeros(len(at)), where=pairs > 0), ROUNDING)
-    return {"holds": True, "proves": f"coefficients of {_counted(session, at)}"}
-
-
-def _near(session: Session, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def near_watched(session: Session, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(watched vertices; edges between the neighbours of each, undirected ones in both directions; its neighbours): the
     last two float64[n]."""
     at = watched(session, values, AT_ONCE, len(values), -(-2 * session.meta.edges // AT_ONCE))

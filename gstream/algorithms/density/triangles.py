@@ -1,9 +1,6 @@
-"""Triangles of every vertex, and the local clustering coefficient (LCC), by joining lists with lists.
+"""Triangles of every vertex, by joining lists with lists.
 
 triangles(v) = pairs of v's neighbours that are neighbours themselves; their sum over 3 is GAP's triangle count.
-lcc(v) = edges between v's neighbours / (d * (d - 1)), d = |N(v)|, and 0 if d < 2. N(v) are the out- and in-neighbours
-of v, each once; an undirected edge counts in both directions (LDBC Graphalytics). Of undirected graphs that is
-networkx.clustering; of directed ones networkx counts otherwise (Fagiolo 2007).
 
 An edge is in one list, that of its lower end (joins.py). Lists are gathered by blocks, each a range of vertices. Blocks
 are both operands of a nested-loop join: one stays while the others are gathered from the pages. So the lists may take
@@ -21,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.declaration import Algorithm, Work
-from gstream.algorithms.density import joins
+from gstream.algorithms.density import joins, weighted_joins
 from gstream.algorithms.density.joined import cuts_of, is_left, note_joined, nothing_joined
 from gstream.algorithms.support.blocks import (
     VERTEX_BYTES,
@@ -38,38 +35,21 @@ from gstream.algorithms.support.blocks import (
 from gstream.algorithms.support.session import Session
 from gstream.results.column import Answer, Column
 
-ALGORITHMS = (
-    Algorithm(
-        "triangles", "triangles of every vertex",
-        "As networkx.triangles. Summary: triangles, all of them.",
-        definition="simple graph: no self-loops, repeated edges once",
-        columns=("vertex", "triangles"), best="largest",
-        proof=".triangle_proofs:certify_triangles", proof_bytes=37, certificate="64 vertices, counted again; the sum",
-        directed=False,
-        otherwise="triangles are counted in undirected graphs. Convert with --undirected, or run lcc.",
-        kept="8: edges between neighbours",
-        holds="24, degrees, 2 bits a thread; blocks",
-        units=(".joins:count_higher gather_higher close_triangles",),
-        proof_units=(
-            ".triangle_proofs:mark_near", "..support.simple:note_ends", ".triangle_proofs:count_between",
-        ),
-        work=Work(edges=0.095, gpu_edges=0.2, root=True, moved=(2.0, 6.0), spread=2.5),
+ALGORITHM = Algorithm(
+    "triangles", "triangles of every vertex",
+    "As networkx.triangles. Summary: triangles, all of them.",
+    definition="simple graph: no self-loops, repeated edges once",
+    columns=("vertex", "triangles"), best="largest",
+    proof=".triangle_proofs:certify_triangles", proof_bytes=37, certificate="64 vertices, counted again; the sum",
+    directed=False,
+    otherwise="triangles are counted in undirected graphs. Convert with --undirected, or run lcc.",
+    kept="8: edges between neighbours",
+    holds="24, degrees, 2 bits a thread; blocks",
+    units=(".joins:count_higher gather_higher close_triangles",),
+    proof_units=(
+        ".triangle_proofs:mark_near", "..support.simple:note_ends", ".triangle_proofs:count_between",
     ),
-    Algorithm(
-        "lcc", "local clustering coefficient, LDBC's definition",
-        "Of undirected graphs networkx.clustering's.",
-        definition="LDBC's: edges among neighbours either way / d(d - 1) (directed NetworkX: Fagiolo's); simple "
-        "graph",
-        columns=("vertex", "lcc"), best="largest",
-        proof=".triangle_proofs:certify_lcc", proof_bytes=37, certificate="64 vertices, counted again",
-        kept="12: edges between neighbours, neighbours",
-        holds="28, degrees, 2 bits a thread; blocks",
-        units=(".joins:count_higher gather_higher close_triangles",),
-        proof_units=(
-            ".triangle_proofs:mark_near", "..support.simple:note_ends", ".triangle_proofs:count_between",
-        ),
-        work=Work(edges=0.1, gpu_edges=0.25, root=True, moved=(2.0, 6.0), spread=2.5),
-    ),
+    work=Work(edges=0.095, gpu_edges=0.2, root=True, moved=(2.0, 6.0), spread=2.5),
 )  # fmt: skip
 
 
@@ -98,16 +78,6 @@ def run_triangles(session: Session) -> Answer:
     arcs >>= np.uint64(1)  # each edge between neighbours stood for two
     found = {"triangles": int(arcs.sum()) // 3}
     return [Column("triangles", arcs)], found | session.finish(rounds, True)
-
-
-def run_lcc(session: Session) -> Answer:
-    """Column lcc, float64. Raises ResourceError."""
-    arcs, degree, rounds = join_all(session, degrees=True)
-    pairs = degree.astype(np.float64)
-    pairs *= pairs - 1
-    lcc = np.divide(arcs, pairs, out=np.zeros(len(arcs)), where=pairs > 0)
-    found = {"mean_lcc": float(lcc.mean()) if len(lcc) else 0.0}
-    return [Column("lcc", lcc)], found | session.finish(rounds, True)
 
 
 def join_all(session: Session, degrees: bool, mutual: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, int]:
@@ -183,20 +153,22 @@ def entries_dtype(session: Session) -> np.dtype:
 def higher_lists(
     session: Session, size: np.ndarray, on_gpu: OnGpu, beside: int = 0, later: int = 0, cuts: Iterable[int] = (),
     mutual: np.ndarray | None = None,
+    weights: bool = False,
 ) -> HigherLists:  # fmt: skip
     """Lists of higher neighbours by blocks. size: entries of each vertex's lists, which order vertices.
 
     on_gpu: what a GPU that joins two blocks holds of one. beside: arrays as large as a block's entries that go with
-    each. later: bytes that the call will hold beside them. cuts: as of Blocks. mutual: as of join_all.
+    each. later: bytes that the call will hold beside them. cuts: as of Blocks. mutual: as of join_all. weights: entries
+    are those of weighted_joins.py.
     """
     cuts = tuple(cuts)
     higher = _count_higher(session, size)
-    dtype = entries_dtype(session)
+    dtype = np.dtype(np.uint64) if weights else entries_dtype(session)
     blocks = Blocks(session, higher, dtype, 1 + beside, on_gpu, later, cuts)
     if len(blocks) > 1:
         session.release(blocks.before)
         blocks = Blocks(session, higher, dtype, 2 * (1 + beside), replace(on_gpu, blocks=2), later, cuts)
-    return HigherLists(session, blocks, size, mutual)
+    return HigherLists(session, blocks, size, mutual, weights)
 
 
 def _count_higher(session: Session, size: np.ndarray) -> np.ndarray:
@@ -212,14 +184,16 @@ def _count_higher(session: Session, size: np.ndarray) -> np.ndarray:
 class HigherLists:
     """Room for the lists of two blocks at a time, of one where there is one."""
 
-    def __init__(self, session: Session, blocks: Blocks, size: np.ndarray, mutual: np.ndarray | None = None) -> None:
-        self.session, self.blocks, self.size, self.mutual = session, blocks, size, mutual
+    def __init__(
+        self, session: Session, blocks: Blocks, size: np.ndarray, mutual: np.ndarray | None, weights: bool
+    ) -> None:  # fmt: skip
+        self.session, self.blocks, self.size, self.mutual, self.weights = session, blocks, size, mutual, weights
         self._counted: set[int] = set()  # blocks whose pairs are in `mutual`
         self.rooms = min(2, len(blocks))
         self._entries = [np.empty(blocks.most_entries, blocks.dtype) for _ in range(self.rooms)]
         self._after = [np.empty(blocks.most_vertices, np.uint64) for _ in range(self.rooms)]
         session.reserve(*self._entries, *self._after, *self._after)
-        self.top = session.meta.vertices.bit_length() + 2
+        self.top = session.meta.vertices.bit_length() + (weighted_joins.NEIGHBOUR if weights else 2)
         self._there: list[Lists | None] = [None] * self.rooms
 
     def pairs(self, wanted: Callable[[int, int], bool] = lambda number, other: True) -> Iterator[tuple[Lists, Lists]]:
@@ -252,8 +226,11 @@ class HigherLists:
         block = self.blocks.range(number)
         after = head_of(self._after[room], block.end - block.first)
         entries = head_of(self._entries[room], block.entries)  # GPUs copy no more than that
-        gather(self.session, block, joins.gather_higher, (self.size, entries), after)
-        self.session.each(joins.tidy, block.starts, entries, self.top, after, long=True)
+        found, tidy = (weighted_joins.gather_weights, weighted_joins.tidy_weights) if self.weights else (
+            joins.gather_higher, joins.tidy
+        )  # fmt: skip
+        gather(self.session, block, found, (self.size, entries), after)
+        self.session.each(tidy, block.starts, entries, self.top, after, long=True)
         if self.mutual is not None:
             found = self.session.each(joins.turn_both_ways, block.starts, after, entries, long=True)
             self.mutual += 0 if number in self._counted else found
