@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pagestore.split import SplitReport
 
 COMPRESS_HELP = "Store pages in fewer bytes; auto: where that saves a quarter."
-DEVICES_HELP = "What sorts the edges; auto: a GPU, if there is one, from 33 million edges on."
+DEVICES_HELP = "What sorts the edges; auto: a GPU, if there is one, from 67 million edges on."
 STRIPE_HELP = "Folders, one a disk, that the pages are spread over."
 
 

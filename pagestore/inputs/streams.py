@@ -206,7 +206,7 @@ class ByteStream:
         return part
 
     def read_into(self, out: np.ndarray) -> int:
-        """Read up to len(out) bytes, at least one, into uint8[n]; how many, 0 at the end. A plain file is not copied."""
+        """Read up to len(out) bytes, at least one, into uint8[n]; how many, 0 at the end. It copies no plain file."""
         if self.total_bytes is None or self._decoder is not None or self._ahead or self._raw:
             part = self.read(len(out))
             out[: len(part)] = np.frombuffer(part, np.uint8)
