@@ -35,7 +35,7 @@ COMMANDS = (
 PATHS = re.compile(r"`((?:gstream|pagestore|cuda|tests|bench|docs)/[\w./-]+)`")
 
 
-@pytest.mark.parametrize("name", choice.seeds(10, RUN))
+@pytest.mark.parametrize("name", choice.seeds(6, RUN))
 def test_a_page_from_top_to_bottom(name: str, gstream: Command, stores: dict[str, Path], tmp_path: Path) -> None:
     text = PAGES[name].read_text()
     transcripts.furnish(tmp_path, text, stores)
