@@ -38,16 +38,16 @@ class Run(Supersteps):
         asked = self.asked
         ways = FAST_PATHS if self.exchange.ranks is None else OVER_RANKS
         paths = [path(self) for path in ways if path.applies(self)]
-        frontier = self.measure()
+        frontier, vertices = self.measure(), self.plan.graph.whole
         while True:
             if self.watch is not None and self.supersteps != self.watched:
                 self.watch(self.supersteps, self.values())
             begun = self.supersteps > 0 or self.whole is None  # SUM sweeps every edge: at its start all are active
-            still = begun and frontier.vertices == 0 and not asked.exactly or self.plan.graph.whole == 0
+            still = begun and frontier.vertices == 0 and not asked.exactly or vertices == 0
             converged = still or self.supersteps > 0 and self.code.halt()
             ended = converged or self.supersteps == self.limit
             if asked.patience is not None and not ended:
-                ended = asked.gives_up(self.supersteps, frontier.vertices / max(1, self.plan.graph.whole))
+                ended = asked.gives_up(self.supersteps, frontier.vertices / max(1, vertices))
             if self.keeper is not None:
                 self.keeper.between(self, self.supersteps, ended)
             if ended:
