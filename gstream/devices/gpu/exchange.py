@@ -245,7 +245,8 @@ def add_hubs(state: GpuState, name: str, part: Range, peers: Sequence[GpuState],
     A page is pulled by one device until the partition changes, so all others have zero for it. Those of this slice are
     combined here and made zero again: the next pull of a page of one's own brings its sum anew.
     """
-    join_hubs(state, name, part, peers)
+    if len(peers) > 1:
+        join_hubs(state, name, part, peers)
     sum_hubs(state, name, part, told)
     if len(peers) > 1:
         forget_hubs(state, name, part)
