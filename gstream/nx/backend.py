@@ -12,12 +12,21 @@ from typing import Any
 import networkx as nx
 
 from gstream.graph import Graph
-from gstream.nx import centralities, components, distances, halves, matrices, paths, structure
+from gstream.nx import centralities, communities, components, distances, halves, matrices, paths, structure
 from gstream.nx.declare import BRIEF, FUNCTIONS, refused_here
 from gstream.nx.expected import mark_failing
 from gstream.nx.node_graph import NodeGraph, one_attribute
 
-MODULES = (centralities, components, distances, halves, matrices, paths, structure)  # importing them declares functions
+MODULES = (
+    centralities,
+    communities,
+    components,
+    distances,
+    halves,
+    matrices,
+    paths,
+    structure,
+)  # importing them declares functions
 FEWEST = 10_000  # edges from which NetworkX's automatic dispatch is worth a conversion
 
 
