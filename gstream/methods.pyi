@@ -13,8 +13,8 @@ class Methods(ABC):
         """Run an algorithm by name with its own options and RunOptions."""
 
     def bfs(
-        self, source: Any = None, depth_limit: int | None = None, predecessors: bool = True, targets: Any = None,
-        certify: bool = False, **options: Any,
+        self, source: Any = None, depth_limit: int | None = None, predecessors: bool = True, targets: Any = None, start:
+        Any = None, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Breadth-first search: fewest edges from a source. Columns: vertex, distance, predecessor.
 
@@ -24,13 +24,15 @@ class Methods(ABC):
         - depth_limit: go at most N edges far; default: to the end.
         - predecessors: the column predecessor, and the pass that finds it.
         - targets: user IDs, or a file with vertices, one a line: end where the farthest of them is reached.
+        - start: a result, a table, a mapping from user IDs, or a file with go on from the answer of an earlier run, as
+          of the store before an update.
         - certify: prove the answer (exact).
         """
 
     def pagerank(
         self, alpha: float = 0.85, tol: float = 1e-06, max_iter: int = 100, iterations: int | None = None,
         personalization: Any = None, weighted: bool = False, float64: bool = False, active_above: float | None = None,
-        execution: str = "sync", certify: bool = False, **options: Any,
+        execution: str = "sync", start: Any = None, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """PageRank, NetworkX's definition. Columns: vertex, pagerank.
 
@@ -46,6 +48,8 @@ class Methods(ABC):
         - float64: values in double precision.
         - active_above: changes of a rank by this much or less are not taken; default: all are.
         - execution: async: new values are visible at once; fewer sweeps from disk.
+        - start: a result, a table, a mapping from user IDs, or a file with go on from the answer of an earlier run, as
+          of the store before an update.
         - certify: prove the answer (a bound of the error).
 
         Definition: dangling vertices give to all, or by personalization; repeated edges count, by weights if weighted.
@@ -53,7 +57,7 @@ class Methods(ABC):
 
     def sssp(
         self, source: Any = None, predecessors: bool = True, float64: bool = False, cutoff: float | None = None,
-        targets: Any = None, execution: str = "sync", certify: bool = False, **options: Any,
+        targets: Any = None, execution: str = "sync", start: Any = None, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Shortest paths by edge weight from a source. Columns: vertex, distance, predecessor.
 
@@ -67,12 +71,16 @@ class Methods(ABC):
         - cutoff: vertices farther away count as not reached.
         - targets: user IDs, or a file with vertices, one a line: end where the farthest of them is reached.
         - execution: async: new values are visible at once; fewer sweeps from disk.
+        - start: a result, a table, a mapping from user IDs, or a file with go on from the answer of an earlier run, as
+          of the store before an update.
         - certify: prove the answer (exact; of float weights a bound of the error).
         """
 
-    def wcc(self, certify: bool = False, **options: Any) -> Result:
+    def wcc(self, start: Any = None, certify: bool = False, **options: Any) -> Result:
         """Weakly connected components, named by their least vertex. Columns: vertex, component.
 
+        - start: a result, a table, a mapping from user IDs, or a file with go on from the answer of an earlier run, as
+          of the store before an update.
         - certify: prove the answer (exact).
         """
 

@@ -73,6 +73,8 @@ class Option:
         return self.kind.typed + (" | None" if self.default is None and self.kind.typed != "Any" else "")
 
 
+FLAGS = {"start": "from"}  # on the command line, of options whose name there is a keyword of Python
+START = Option("start", ANSWER, None, "go on from the answer of an earlier run, as of the store before an update")
 SOURCE = Option("source", VERTICES, None, "start here")
 FLOAT64 = Option("float64", SWITCH, False, "values in double precision")
 EXECUTION = Option("execution", SYNC_OR_ASYNC, "sync", "async: new values are visible at once; fewer sweeps from disk")
@@ -106,7 +108,7 @@ def exactly(default: int | None, what: str = "exactly N iterations") -> Option:
 
 def flag(name: str) -> str:
     """An option as users write it on the command line."""
-    return f"--{name.replace('_', '-')}"
+    return f"--{FLAGS.get(name, name).replace('_', '-')}"
 
 
 @dataclass(frozen=True)

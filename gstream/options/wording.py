@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from pagestore.errors import GstreamError, end_at_the_caller
 from pagestore.faults import library_error
 
-OTHERS = {"force": "replace_checkpoint", "batch": "batch_bytes", "node": "nodes", "target": "targets"}
+OTHERS = {"from": "start", "force": "replace_checkpoint", "batch": "batch_bytes", "node": "nodes", "target": "targets"}
 KEYWORDS = {
     "certify",
     "edges",

@@ -85,6 +85,36 @@ class ActivePersonalizedPageRank64(ActivePersonalizedPageRank):
     value = f64
 
 
+class LaterPageRank(PersonalizedPageRank):
+    """The same from ranks of an earlier run on; they sum to 1."""
+
+    former: PerVertex
+
+    def start(self, v, g):
+        return v.former
+
+
+class LaterPageRank64(LaterPageRank):
+    """The same in double precision."""
+
+    value = f64
+
+
+class LaterActivePageRank(LaterPageRank):
+    """The same that takes no change of `active_above` or less."""
+
+    active_above: float = 0.0
+
+    def activate(self, v):
+        return not abs(v.value - v.before) <= self.active_above
+
+
+class LaterActivePageRank64(LaterActivePageRank):
+    """The same in double precision."""
+
+    value = f64
+
+
 class WeightedPageRank(PersonalizedPageRank64):
     """rank(v) = preference(v) * (1-d + d * adrift) + d * sum of rank(u) * weight / strength(u) over u -> v.
 
@@ -120,3 +150,21 @@ class ActiveWeightedPageRank(WeightedPageRank):
 
     def activate(self, v):
         return not abs(v.value - v.before) * (v.strength if v.strength > 0 else 1.0) <= self.active_above
+
+
+class LaterWeightedPageRank(WeightedPageRank):
+    """The same from ranks of an earlier run on."""
+
+    former: PerVertex
+
+    def start(self, v, g):
+        return v.former / v.strength if v.strength > 0 else v.former
+
+
+class LaterActiveWeightedPageRank(ActiveWeightedPageRank):
+    """The same that takes no small change."""
+
+    former: PerVertex
+
+    def start(self, v, g):
+        return v.former / v.strength if v.strength > 0 else v.former

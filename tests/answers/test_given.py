@@ -87,4 +87,4 @@ def test_every_option_refuses_other_types(graph, name):
 
 def test_options_that_no_kind_reads_are_vertices():
     unread = {name for name, option in OPTIONS.items() if option.kind.read is None}
-    assert unread == {"source", "nodes", "targets", "personalization", "initial", "partition"}
+    assert unread == {"source", "nodes", "targets", "personalization", "initial", "partition", "start"}

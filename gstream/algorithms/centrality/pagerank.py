@@ -23,6 +23,7 @@ from gstream.algorithms.declaration import (
     NOT_NEGATIVE,
     NUMBER,
     NUMBERS,
+    START,
     WEIGHTED,
     Algorithm,
     Option,
@@ -33,6 +34,7 @@ from gstream.algorithms.declaration import (
 )
 from gstream.algorithms.support.arguments import check_tolerance, unread_weights
 from gstream.algorithms.support.caps import check_run_memory
+from gstream.algorithms.support.given_answers import former_ranks
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.vertex_files import find_numbers
 from gstream.programs.inflow import Outflow
@@ -42,6 +44,12 @@ from gstream.programs.pagerank import (
     ActivePersonalizedPageRank,
     ActivePersonalizedPageRank64,
     ActiveWeightedPageRank,
+    LaterActivePageRank,
+    LaterActivePageRank64,
+    LaterActiveWeightedPageRank,
+    LaterPageRank,
+    LaterPageRank64,
+    LaterWeightedPageRank,
     PageRank,
     PageRank64,
     PersonalizedPageRank,
@@ -68,15 +76,16 @@ ALGORITHM = Algorithm(
         ),
         WEIGHTED, FLOAT64,
         Option("active_above", NUMBER, None, "changes of a rank by this much or less are not taken; default: all are"),
-        EXECUTION,
+        EXECUTION, START,
     ),
     plan="program_of_pagerank", proof=".residual_proofs:certify_pagerank", proof_bytes=36,
     kept="4, float64 8, weighted 16: ranks, strengths",
     certificate="a bound of the error", weights=NOT_NEGATIVE,
-    holds="20, float64 28, personalised 8 more, weighted 44",
+    holds="20, float64 28, personalised 8 more, weighted 44; from a former answer 16 more",
     program="gstream.programs.pagerank:PageRank",
     units=(
-        "gstream.programs.pagerank:PersonalizedPageRank WeightedPageRank", "gstream.programs.inflow:Outflow",
+        "gstream.programs.pagerank:PersonalizedPageRank WeightedPageRank LaterPageRank LaterWeightedPageRank",
+        "gstream.programs.inflow:Outflow",
     ),
     proof_units=(".residual_proofs:spread_rank spread_weighed",),
     work=Work(times=(8, 16, 60), per="iterations", spread=1.2, answer=4,
@@ -95,6 +104,7 @@ def run_pagerank(
     float64: bool = False,
     active_above: float | None = None,
     execution: str = "sync",
+    start: Any = None,
 ) -> Answer:
     """Column pagerank (sums to 1), and the summary.
 
@@ -104,9 +114,10 @@ def run_pagerank(
     active_above: a rank that would change by so much or less keeps its value, and its out-neighbours are not told; the
     L1 error grows by up to as much a vertex / (1 - alpha).
     execution: "async": without supersteps, on the host's cores (gstream.algorithms.centrality.async_ranks).
+    start: ranks of an earlier run (a Result, table or file) to begin with, of this graph or of one like it.
     Raises UsageError on numbers outside their limits, InputError on a bad personalization.
     """
-    given = personalization, weighted, float64, active_above, execution
+    given = personalization, weighted, float64, active_above, execution, start
     program = program_of_pagerank(session, alpha, tol, max_iter, iterations, *given)
     fixed, unread = iterations is not None, unread_weights(session, weighted)
     if execution == "async":
@@ -151,7 +162,7 @@ def _vanished(session: Session, rank: np.ndarray, alpha: float) -> str:
 
 def program_of_pagerank(
     session: Session, alpha: float, tol: float, max_iter: int, iterations: int | None, personalization: Any,
-    weighted: bool, float64: bool, active_above: float | None = None, execution: str = "sync",
+    weighted: bool, float64: bool, active_above: float | None = None, execution: str = "sync", start: Any = None,
 ) -> PageRank:  # fmt: skip
     """The program that these options of `run_pagerank` ask for. Raises as that does."""
     check_numbers(alpha, tol, max_iter, iterations)
@@ -162,8 +173,15 @@ def program_of_pagerank(
         raise UsageError("--active-above: is for supersteps, and --execution async has none. Leave one of them out.")
     preference, some = preference_of(session, personalization), active_above is not None
     given |= {"active_above": active_above} if some else {}
+    if start is not None:
+        if execution == "async":
+            raise UsageError("--from: is for supersteps, and --execution async has none. Leave one of them out.")
+        given["former"] = session.zeros() if session.engine.plans_only else former_ranks(session, start)
     if weighted:
         return _weighted(session, preference, given, execution)
+    if start is not None:
+        later = (LaterActivePageRank, LaterActivePageRank64) if some else (LaterPageRank, LaterPageRank64)
+        return later[float64](preference=_uniform(session) if preference is None else preference, **given)
     if preference is None:
         made = (ActivePageRank, ActivePageRank64) if some else (PageRank, PageRank64)
         return made[float64](**given)
@@ -181,13 +199,20 @@ def _weighted(
         raise UsageError(
             "--weighted: is for supersteps, and --execution async reads no weights. Leave one of them out."
         )
-    vertices = session.meta.vertices
     if preference is None:
-        preference = session.zeros() if session.engine.plans_only else np.full(vertices, 1 / max(1, vertices))
-    kind = ActiveWeightedPageRank if "active_above" in given else WeightedPageRank
+        preference = _uniform(session)
+    active, later = "active_above" in given, "former" in given
+    kinds = (WeightedPageRank, ActiveWeightedPageRank), (LaterWeightedPageRank, LaterActiveWeightedPageRank)
+    kind = kinds[later][active]
     program = kind(preference=preference, strength=session.zeros(), **given)
     check_run_memory(session, Outflow(), program)
     return program
+
+
+def _uniform(session: Session) -> np.ndarray:
+    """float64[V] of equal preferences; of a plan that nothing runs by, zeros."""
+    vertices = session.meta.vertices
+    return session.zeros() if session.engine.plans_only else np.full(vertices, 1 / max(1, vertices))
 
 
 def check_numbers(alpha: float, tol: float, max_iter: int, iterations: int | None) -> None:

@@ -158,7 +158,8 @@ class GpuForest:
 
     def link_heads(self, name: str, first_column: int, end_column: int, outside: bool = False) -> None:
         """Link all vertices, or those outside the giant, with columns of their heads of topology `name`."""
-        room, count = self.session.engine.device_memory, len(self.trees)  # every rank links all: that moves nothing
+        room, here = self.session.engine.device_memory, len(self.trees)
+        count, before = self.exchange.partition.devices, self.exchange.first  # of all ranks' GPUs, and of ranks before
         if self.planted is None:
             assert first_column == 0, "columns are linked in order"
             self.planted = name
@@ -172,7 +173,7 @@ class GpuForest:
                 shares = [
                     (kept if whole and count == 1 else f"{kept} from {first + low}", heads[low:high], first + low)
                     for low, high in zip(bounds[piece:], bounds[piece + 1 : piece + count + 1], strict=False)
-                ]
+                ][before : before + here]
 
                 def link(number: int, shares: list[Share] = shares) -> None:
                     self.trees[number].link_heads(
@@ -183,7 +184,7 @@ class GpuForest:
                 if not whole:
                     self._wait()
                     self._drop([share[0] for share in shares])
-        self._merge(None)
+        self._merge()
 
     def _drop(self, names: list[str]) -> None:
         for tree, name in zip(self.trees, names, strict=True):
@@ -229,10 +230,11 @@ class GpuForest:
         self._wait()  # batches have streams of their own
         links = LinkPages({id(tree.device): tree for tree in self.trees}, outside, lower_only)
         self.session.engine.sweep(name, links, pages)
-        self._merge(self.session.ranks)
+        self._merge()
 
-    def _merge(self, ranks: Ranks | None) -> None:
-        """All forests become the same; ranks: those of all ranks, too."""
+    def _merge(self) -> None:
+        """All forests become the same."""
+        ranks = self.session.ranks
         if len(self.trees) == 1 and ranks is None:
             return
         for tree in self.trees[1:]:

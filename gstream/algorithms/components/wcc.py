@@ -32,10 +32,13 @@ from gstream.algorithms.components.forest import (
     count_roots,
     forest_bytes,
     least_members,
+    most_frequent,
     names_bytes,
 )
-from gstream.algorithms.declaration import EXECUTION, Algorithm, Work
+from gstream.algorithms.declaration import EXECUTION, START, Algorithm, Work
 from gstream.algorithms.support.arguments import rounds_of
+from gstream.algorithms.support.former_runs import check_former, former_trees
+from gstream.algorithms.support.given_answers import GivenAnswer
 from gstream.algorithms.support.portions import portions
 from gstream.algorithms.support.session import Session
 from gstream.devices.job import DeviceMemoryError
@@ -47,7 +50,7 @@ from pagestore.layout import HEAD_NEIGHBOURS
 ALGORITHMS = (
     Algorithm(
         "wcc", "weakly connected components, named by their least vertex",
-        columns=("vertex", "component"), groups=True,
+        columns=("vertex", "component"), groups=True, options=(START,),
         plan="program_of_wcc", proof=".component_proofs:certify_wcc", proof_bytes=26, certificate="exact",
         kept="4: trees",
         holds="8, directed 12", units=("cuda:components",),
@@ -68,12 +71,22 @@ ALGORITHMS = (
 
 SAMPLED_COLUMNS = 2  # of the first topology's heads, for all vertices; others for vertices outside the giant component
 SAMPLES = 1024
+FORMER_BYTES = 48  # a vertex, while an earlier answer is read
 PATIENCE = 3  # supersteps of label propagation; where most labels travel farther, union-find is through sooner
 
 
-def run_wcc(session: Session) -> Answer:
-    """Columns and summary of the components; a component's label is its least user ID."""
-    labels, found = _united(session)
+def run_wcc(session: Session, start: Any = None) -> Answer:
+    """Columns and summary of the components; a component's label is its least user ID.
+
+    start: the answer of an earlier run, since which edges were only added. Raises UsageError, InputError."""
+    former = None
+    if start is not None:
+        answer = GivenAnswer(start, "--from")
+        check_former(session, answer, "wcc")
+        session.check_memory(FORMER_BYTES * session.meta.vertices)
+        former = former_trees(session, answer)
+        session.reserve(former)
+    labels, found = _united(session, former=former)
     return [Column("component", labels, holds="natural")], found
 
 
@@ -85,7 +98,7 @@ def run_hcc(session: Session, execution: str = "sync") -> Answer:
     return [Column("component", labels, holds="natural")], found
 
 
-def program_of_wcc(session: Session) -> WCC:
+def program_of_wcc(session: Session, start: Any = None) -> WCC:
     """A program that moves as much as union-find at most, which visits each edge at most once: its first superstep."""
     check_forest_memory(session)
     session.stands_in = True
@@ -115,23 +128,35 @@ def _propagated(session: Session, rounds: int) -> tuple[np.ndarray | Held, dict[
     return labels, {"components": components, **session.finish(outcome.supersteps, outcome.converged)}
 
 
-def _united(session: Session, before: int = 0) -> tuple[np.ndarray | Held, dict[str, Any]]:
-    """(labels id[V], summary) by union-find. before: supersteps that came to nothing."""
+def _united(
+    session: Session, before: int = 0, former: np.ndarray | None = None
+) -> tuple[np.ndarray | Held, dict[str, Any]]:
+    """(labels id[V], summary) by union-find. before: supersteps that came to nothing. former: trees to begin with."""
     try:
-        return _unite(session, make_forest(session), before)
+        return _unite(session, make_forest(session), before, former)
     except DeviceMemoryError:  # GPUs turned out to have less than that takes
         session.engine.beside_bytes = 0
-        return _unite(session, HostForest(session), before)
+        return _unite(session, HostForest(session), before, former)
 
 
-def _unite(session: Session, forest: Any, before: int) -> tuple[np.ndarray | Held, dict[str, Any]]:
+def _unite(
+    session: Session, forest: Any, before: int, former: np.ndarray | None
+) -> tuple[np.ndarray | Held, dict[str, Any]]:
     names, began, goes_on = session.meta.topologies, time.perf_counter(), session.resumes("parent")
     # whole: all pages of the first topology are swept; swept: topologies that were, page: of the next one
+    if former is not None and not goes_on:
+        forest.kept[:] = former
     kept = session.keep(parent=forest.kept, giant=0, whole=False, swept=0, page=0, before=before, sweeps=0)
     try:
-        if goes_on:
+        if former is not None and not goes_on:  # lists of its giant join nothing, but of one topology of two
+            kept.giant, kept.whole = most_frequent(former, len(former), SAMPLES), _is_one_way(session, names)
             forest.take_up(kept.giant)
-            wanted = None if kept.whole else _pages_outside(session, forest, names[kept.swept :], False)
+            wanted = None if kept.whole else _pages_outside(session, forest, names, False, least=1)
+            kept.sweeps = 1 if wanted is None else len(wanted)
+        elif goes_on:
+            forest.take_up(kept.giant)
+            least = HEAD_NEIGHBOURS + 1 if former is None else 1
+            wanted = None if kept.whole else _pages_outside(session, forest, names[kept.swept :], False, least)
         else:
             wanted = _pages_left(session, forest, names) if _link_by_heads(session, forest, names) else None
             kept.whole, kept.sweeps = wanted is None, 1 if wanted is None else len(wanted)
@@ -142,7 +167,7 @@ def _unite(session: Session, forest: Any, before: int) -> tuple[np.ndarray | Hel
                 for pages in portions(session, kept, name, None if wanted is None else wanted[name], forest):
                     forest.link_pages(name, outside, lower, pages)
             kept.swept, kept.page = kept.swept + 1, 0
-        if kept.sweeps or goes_on:
+        if kept.sweeps or goes_on or former is not None:
             forest.compress()
         if not forest.labelled:
             kept.end(forest)
@@ -154,13 +179,15 @@ def _unite(session: Session, forest: Any, before: int) -> tuple[np.ndarray | Hel
         forest.free()
 
 
-def _pages_outside(session: Session, forest: Any, names: tuple[str, ...], last: bool) -> dict[str, np.ndarray]:
-    """{topology: bool[pages]} with the pages of lists outside the giant that are longer than heads; compresses. last:
-    if there are none, all is linked."""
+def _pages_outside(
+    session: Session, forest: Any, names: tuple[str, ...], last: bool, least: int = HEAD_NEIGHBOURS + 1
+) -> dict[str, np.ndarray]:
+    """{topology: bool[pages]} with the pages of lists outside the giant that have `least` edges, as those have that are
+    longer than heads; compresses. last: if there are none, all is linked."""
     found: dict[str, np.ndarray] = {}
     for number, name in enumerate(names):
         ends = last and name == names[-1] and not found
-        pages = forest.pages_outside(name, HEAD_NEIGHBOURS + 1, number == 0, ends)
+        pages = forest.pages_outside(name, least, number == 0, ends)
         if pages is not None:
             found[name] = pages
     return found
@@ -169,11 +196,16 @@ def _pages_outside(session: Session, forest: Any, names: tuple[str, ...], last: 
 def _pages_left(session: Session, forest: Any, names: tuple[str, ...]) -> dict[str, np.ndarray] | None:
     """{topology: bool[pages]} with the pages that must be swept beside the heads, if any; compresses. None: all pages
     of one topology, as no list may be left out or both topologies together have more pages to sweep."""
-    if session.meta.directed and len(names) < 2:
+    if _is_one_way(session, names):
         return None
     wanted = _pages_outside(session, forest, names, True)
     swept = sum(int(np.count_nonzero(pages)) for pages in wanted.values())
     return wanted if swept <= session.store.topology(names[0]).pages else None
+
+
+def _is_one_way(session: Session, names: tuple[str, ...]) -> bool:
+    """Whether an edge stands in the list of one of its ends alone."""
+    return session.meta.directed and len(names) < 2
 
 
 def _link_by_heads(session: Session, forest: Any, names: tuple[str, ...]) -> bool:

@@ -136,8 +136,8 @@ class GivenAnswer:
                 ids = batch.column(batch.schema.get_field_index(VERTEX))
                 listed: Any = ids.to_pylist() if ids.null_count or not _is_whole(ids) else ids.to_numpy()
                 found = session.store.lookup(listed, VERTEX, InputError, lambda at, first=first: row(first + at))
-                again = len(found) > 1 and len(np.unique(found)) < len(found)
-                if again or seen[found].any():
+                ascending = np.sort(found)  # np.unique takes fifty times as long
+                if (ascending[1:] == ascending[:-1]).any() or seen[found].any():
                     at = next(at for at, v in enumerate(found) if seen[v] or v in found[:at])
                     raise InputError(f"{self.where}: row {first + at}: vertex {listed[at]} has a row before. Drop one.")
                 seen[found] = True
@@ -215,3 +215,20 @@ def given_communities(session: Session, given: Any) -> np.ndarray:
     side = np.unique(label, return_inverse=True)[1].reshape(vertices).astype(session.id_dtype)
     session.release(label, there, label, label)
     return side
+
+
+def former_ranks(session: Session, given: Any) -> np.ndarray:
+    """float64[V], sum 1: ranks of an earlier run; new vertices have 1/V. Raises UsageError, InputError (a rank that is
+    negative or no number)."""
+    answer, vertices = GivenAnswer(given, "--from"), session.meta.vertices
+    rank = np.full(vertices, 1 / max(1, vertices))
+    for found, values in answer.batches(session, answer.column("pagerank", "proximity", "value")):
+        numbers = values.fill_null(np.nan).to_numpy(zero_copy_only=False).astype(np.float64)
+        if not (numbers >= 0).all() or np.isinf(numbers).any():
+            raise InputError(f"{answer.where}: a rank is negative or no number. Name the answer of a run.")
+        rank[found] = numbers
+    total = float(rank.sum())
+    if vertices and not total > 0:
+        raise InputError(f"{answer.where}: its ranks sum to 0. Name the answer of a run.")
+    rank /= total or 1.0
+    return rank

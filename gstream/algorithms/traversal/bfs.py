@@ -15,6 +15,7 @@ from gstream.algorithms.declaration import (
     PREDECESSORS,
     RADIUS,
     SOURCE,
+    START,
     TARGETS,
     WHOLE,
     Algorithm,
@@ -25,6 +26,7 @@ from gstream.algorithms.support.arguments import source_ids, unreached
 from gstream.algorithms.support.counting import count_others
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal.bothways import near_both
+from gstream.algorithms.traversal.later import go_on
 from gstream.algorithms.traversal.predecessors import find_predecessors, predecessor_bytes
 from gstream.algorithms.traversal.targets import Targets
 from gstream.programs.bfs import BFS
@@ -42,13 +44,13 @@ ALGORITHMS = (
         options=(
             SOURCE,
             Option("depth_limit", WHOLE, None, "go at most N edges far; default: to the end", True),
-            PREDECESSORS, TARGETS,
+            PREDECESSORS, TARGETS, START,
         ),
         plan="program_of_bfs", proof=".distance_proofs:certify_bfs", proof_bytes=16, certificate="exact",
         kept="4: distances",
         holds="8, heads 16, predecessors 4, reordered 12 more",
         program="gstream.programs.bfs:BFS",
-        units=(".nearest:open_words draw open_pushing open_childless nearest_by_hops least_key",),
+        units=(".nearest:open_words draw open_pushing open_childless nearest_by_hops least_key", ".later:step_on"),
         proof_units=(".distance_proofs:check_hops",),
         work=Work(edges=0.5, gpu_edges=0.4, vertices=25, gpu_vertices=2, moved=(0.2, 1.2), answer=8,
                   switched=(("predecessors", 0.35),)),
@@ -70,20 +72,28 @@ ALGORITHMS = (
 
 
 def run_bfs(
-    session: Session, source: Any, depth_limit: int | None = None, predecessors: bool = True, targets: Any = None
-) -> Answer:
+    session: Session, source: Any, depth_limit: int | None = None, predecessors: bool = True, targets: Any = None,
+    start: Any = None,
+) -> Answer:  # fmt: skip
     """Columns distance (and predecessor), and the summary.
 
     source: one user ID or several (distance to the nearest). depth_limit: vertices farther away count as not reached,
-    as do those beyond the farthest of `targets`.
+    as do those beyond the farthest of `targets`. start: the answer of an earlier run; edges were only added since.
     Raises UsageError (no source or target, or one that is not in the graph; a negative limit).
     """
     program = program_of_bfs(session, source, depth_limit, predecessors)
     sources = session.store.lookup(program.source)
     aim = Targets(session, sources, targets, "bfs", weighted=False)
     depth = min((one for one in (depth_limit, aim.steps) if one is not None), default=None)
-    outcome = session.run(program, max_supersteps=depth, stay=True)
-    distance = outcome.value if targets is None else on_host(outcome.value)
+    if start is None:
+        outcome = session.run(program, max_supersteps=depth, stay=True)
+        distance, supersteps, converged = outcome.value, outcome.supersteps, outcome.converged
+    else:
+        refuse_ends(depth_limit, targets)
+        asked = {"source": list(program.source), "depth_limit": None, "targets": None}
+        distance, supersteps = go_on(session, start, "bfs", program.value.dtype, session.later, **asked)
+        converged = True
+    distance = distance if targets is None else on_host(distance)
     limit = aim.cut(distance, none=None, limit=depth_limit, most=depth)
     columns = [distance_column(distance, LDBC_NO_HOPS)]
     if predecessors:
@@ -91,13 +101,19 @@ def run_bfs(
         columns.append(predecessor_column(session, above))
     else:
         reached = count_reached(session, distance)
-    found = session.finish(outcome.supersteps, outcome.converged or outcome.supersteps == depth)
+    found = session.finish(supersteps, converged or supersteps == depth)
     found |= {} if targets is None or limit is None else {"limit": int(limit)}
     return columns, found | {"reached": reached}
 
 
+def refuse_ends(limit: Any, targets: Any) -> None:
+    """Raise UsageError where a search that goes on would end before all is found."""
+    if limit is not None or targets is not None:
+        raise UsageError("--from: needs a search of the whole graph. Leave the limit and --targets out.")
+
+
 def program_of_bfs(
-    session: Session, source: Any, depth_limit: int | None, predecessors: bool, targets: Any = None
+    session: Session, source: Any, depth_limit: int | None, predecessors: bool, targets: Any = None, start: Any = None
 ) -> BFS:
     """The program of a search. Raises UsageError (no source, negative limit)."""
     ids = source_ids(source, "bfs")

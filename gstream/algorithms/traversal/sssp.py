@@ -22,6 +22,7 @@ from gstream.algorithms.declaration import (
     NUMBER,
     PREDECESSORS,
     SOURCE,
+    START,
     TARGETS,
     Algorithm,
     Option,
@@ -31,7 +32,8 @@ from gstream.algorithms.support.arguments import limit_of, rounds_of, source_ids
 from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal import float_sums
-from gstream.algorithms.traversal.bfs import count_reached, distance_column, predecessor_column
+from gstream.algorithms.traversal.bfs import count_reached, distance_column, predecessor_column, refuse_ends
+from gstream.algorithms.traversal.later import go_on
 from gstream.algorithms.traversal.predecessors import find_predecessors, held_bytes, predecessor_bytes
 from gstream.algorithms.traversal.targets import Targets
 from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
@@ -50,14 +52,14 @@ ALGORITHM = Algorithm(
     options=(
         SOURCE, PREDECESSORS, FLOAT64,
         Option("cutoff", NUMBER, None, "vertices farther away count as not reached", True), TARGETS,
-        EXECUTION,
+        EXECUTION, START,
     ),
     plan="program_of_sssp", proof=".distance_proofs:certify_sssp", proof_bytes=37,
     certificate="exact; of float weights a bound of the error",
     kept="4 or 8: distances",
     weights=NOT_NEGATIVE, holds="8 to 12, predecessors 8, reordered 4 more",
     program="gstream.programs.sssp:SSSP",
-    units=(".nearest:nearest_by_weight spread_hops",),
+    units=(".nearest:nearest_by_weight spread_hops", ".later:relax"),
     proof_units=(
         ".distance_proofs:check_paths", "gstream.programs.sssp:SSSP64", ".float_proof:check_lengths",
     ),
@@ -70,14 +72,15 @@ EXACT = 1 << 53  # whole numbers up to this one are float64s
 
 def run_sssp(
     session: Session, source: Any, predecessors: bool = True, float64: bool = False, cutoff: float | None = None,
-    targets: Any = None, execution: str = "sync",
+    targets: Any = None, execution: str = "sync", start: Any = None,
 ) -> Answer:  # fmt: skip
     """Columns distance (and predecessor), and the summary.
 
     source: one user ID or several (distance to the nearest). float64: sums in double precision. cutoff: vertices
     farther away count as not reached; the search goes on to them all the same. targets: those beyond the farthest one
     count as not reached; the search goes on all the same. execution: "async" goes over a batch of pages several times
-    while it is in memory (gstream.engine.rounds).
+    while it is in memory (gstream.engine.rounds). start: the answer of an earlier run; edges were only
+    added since.
     Raises UsageError (no source or target, or one not in the graph; a store without weights; a cutoff below 0),
     InputError (a negative or NaN weight, named by its edge).
     """
@@ -87,15 +90,20 @@ def run_sssp(
     sources = session.store.lookup(ids)
     aim = Targets(session, sources, targets, "sssp", weighted=True)
     program = program_of_sssp(session, ids, float64, predecessors)
-    rounds = rounds_of(execution)
-    outcome = session.run(program, rounds=rounds)
-    supersteps, distance, note = outcome.supersteps, outcome.value, ""
+    rounds, converged, note = rounds_of(execution), True, ""
+    if start is None:
+        outcome = session.run(program, rounds=rounds)
+        supersteps, distance, converged = outcome.supersteps, outcome.value, outcome.converged
+    else:
+        refuse_ends(cutoff, targets)
+        asked = {"source": list(ids), "float64": float64, "cutoff": None, "targets": None}
+        distance, supersteps = go_on(session, start, "sssp", program.value.dtype, session.later, **asked)
     above = find_predecessors(session, distance, sources, weighted=True)[0] if predecessors else None
     if type(program) is SSSP and (why := float_sums.why_wider(session, distance, sources, above)):
         note = f"distances are summed in float64, as --float64 does: {why}"
         session.begin_again()
         outcome = session.run(SSSP64(source=ids), kept=False, rounds=rounds)
-        supersteps, distance = supersteps + outcome.supersteps, outcome.value
+        supersteps, distance, converged = supersteps + outcome.supersteps, outcome.value, outcome.converged
         above = find_predecessors(session, distance, sources, weighted=True)[0] if predecessors else None
     others = () if above is None else (above,)
     limit = aim.cut(distance, *others, none=session.none, limit=limit_of(distance.dtype, cutoff))
@@ -104,7 +112,7 @@ def run_sssp(
     columns = [column if column.dtype.kind == "f" else replace(column, dtype=np.dtype(np.float64))]
     if above is not None:
         columns.append(predecessor_column(session, above))
-    found = session.finish(supersteps, outcome.converged, note or _digits_lost(distance))
+    found = session.finish(supersteps, converged, note or _digits_lost(distance))
     found |= {} if targets is None or limit is None else {"limit": limit.item()}
     return columns, found | {"reached": count_reached(session, distance)}
 

@@ -1,0 +1,99 @@
+"""What a run that goes on from an earlier answer (`--from`) may take from it: gstream.algorithms.support.given_answers
+reads the answer.
+
+Ranks may come from any graph: the iteration has one fixed point. Distances and components hold after edges were added,
+and not after some were removed. So the answer must say which run and which store it is of, and the store must say that
+nothing was removed since (`changes` in its provenance, which `gstream update` writes).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support.given_answers import GivenAnswer
+from gstream.algorithms.support.session import Session
+from pagestore.errors import InputError, UsageError
+
+OPTION = "--from"
+AGAIN = "Leave --from out."
+
+
+def check_former(session: Session, answer: GivenAnswer, algorithm: str, **options: Any) -> None:
+    """Raise UsageError where what follows from the answer could be wrong: another algorithm or other options (those of
+    which it must have the same), another graph, or edges removed since."""
+    about, meta = answer.about, session.meta
+    if about is None:
+        raise UsageError(
+            f"{OPTION} {answer.where}: does not say which run it is of, as .parquet and .arrow do. Write it as one."
+        )
+    if about["algorithm"] != algorithm:
+        raise UsageError(f"{OPTION} {answer.where}: is an answer of {about['algorithm']}, not of {algorithm}. {AGAIN}")
+    given = about.get("options") or {}
+    for name, value in options.items():
+        if _text(given.get(name)) != _text(value):
+            raise UsageError(
+                f"{OPTION} {answer.where}: had {name} {_text(given.get(name)) or 'none'}, and this run has "
+                f"{_text(value) or 'none'}. {AGAIN}"
+            )
+    if about["uuid"] == meta.uuid:
+        return
+    changes = meta.provenance.get("changes", [])
+    since = next((at for at, step in enumerate(changes) if step["from"] == about["uuid"]), None)
+    if since is None:
+        raise UsageError(
+            f"{OPTION} {answer.where}: is of another store, from which {session.store.path} was not made by gstream "
+            f"update. {AGAIN}"
+        )
+    removed = sum(step["removed"] for step in changes[since:])
+    if removed or any(step["weights_changed"] for step in changes[since:]):
+        what = f"{removed} edges were removed" if removed else "weights changed"
+        raise UsageError(f"{OPTION} {answer.where}: {what} since, so {algorithm} must begin anew. {AGAIN}")
+
+
+def _text(value: Any) -> str:
+    """An option's value as an answer's file and a call have it: one value and a list of one are the same."""
+    listed = value if isinstance(value, (list, tuple)) else [] if value in (None, False) else [value]
+    return ", ".join(map(str, listed))
+
+
+def former_distances(session: Session, answer: GivenAnswer, dtype: np.dtype, none: Any) -> np.ndarray:
+    """dtype[V]: distances, `none` where there is none, as of new vertices. Raises InputError for a negative one."""
+    distance = np.full(session.meta.vertices, none, dtype)
+    session.reserve(distance)
+    for found, values in answer.batches(session, answer.column("distance")):
+        there = np.asarray(values.is_valid())
+        numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
+        there &= np.isfinite(numbers)
+        if (numbers[there] < 0).any():
+            raise InputError(f"{answer.where}: has a negative distance. Name the answer of a run.")
+        distance[found[there]] = numbers[there].astype(dtype)
+    return distance
+
+
+def former_trees(session: Session, answer: GivenAnswer) -> np.ndarray:
+    """id[V]: the least store ID of each vertex's component; a new vertex is one. Raises InputError where a component is
+    not named by one of its vertices."""
+    vertices = session.meta.vertices
+    label = np.arange(vertices, dtype=np.int64)
+    session.reserve(label)
+    for found, values in answer.batches(session, answer.column("component")):
+        names = values.dictionary_encode()
+        listed: Any = names.dictionary
+        listed = listed.to_numpy() if listed.type.bit_width != 1 and _whole(listed) else listed.to_pylist()
+        roots = session.store.lookup(listed, "component", InputError, lambda at: f"{answer.where}: ")
+        label[found] = roots.astype(np.int64)[names.indices.to_numpy()] if len(found) else 0
+    if (label[label] != label).any():
+        raise InputError(f"{answer.where}: a component is not named by one of its vertices. Name the answer of a run.")
+    least = np.full(vertices, session.none, session.id_dtype)
+    np.minimum.at(least, label, np.arange(vertices, dtype=session.id_dtype))
+    trees = least[label]
+    session.release(label)
+    return trees
+
+
+def _whole(column: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(column.type))

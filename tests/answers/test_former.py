@@ -1,0 +1,147 @@
+"""Runs that go on from an earlier answer: the answers of whole runs, for less work. What is not sound is refused."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import gstream
+from pagestore.errors import InputError, UsageError
+from tests.answers.graphs import Example
+from tests.answers.simple_graphs import SCHEDULES
+
+VERTICES, EDGES, ADDED = 3000, 12_000, 120
+CALLS = {
+    "bfs": {"source": 7}, "sssp": {"source": [7, 11]}, "wcc": {},
+    "pagerank": {"float64": True, "tol": 1e-10, "max_iter": 300},
+}  # fmt: skip
+
+
+def written(path, ends, weight):
+    rows = zip(*ends.tolist(), weight.tolist(), strict=True)
+    path.write_text("".join(f"{u}\t{v}\t{w}\n" for u, v, w in rows))
+    return path
+
+
+def updated(folder, directed=True, floats=False, add=True, remove=False, **stored):
+    """(paths of a store and of what an update made of it); new edges lead to new vertices, too."""
+    random = np.random.default_rng(4)
+    ends = (VERTICES * random.random((2, EDGES)) ** 2).astype(np.int64)
+    weight = random.random(EDGES).astype(np.float32) if floats else random.integers(1, 200, EDGES)
+    example = Example(VERTICES, *ends, weight.astype(np.float64), directed=directed, **stored)
+    store, new = example.stored(folder), folder / "new.gs"
+    more = random.integers(0, VERTICES + 5, (2, ADDED))
+    given = {"add": written(folder / "more.txt", more, random.integers(1, 9, ADDED)), "weight_column": 3} if add else {}
+    given |= {"remove": written(folder / "gone.txt", ends[:, :9], weight[:9])} if remove else {}
+    gstream.update(store, new, **given).close()
+    return store, new
+
+
+def answer(store, name, folder):
+    with gstream.open(store) as graph:
+        result = graph.execute(name, CALLS[name])
+        result.write(folder / f"{name}.parquet", force=True)
+    return result
+
+
+STORES = {
+    "directed": {}, "undirected": {"directed": False, "order": "degree"}, "out": {"topology": "out"},
+    "in": {"topology": "in", "order": "degree"}, "floats": {"floats": True},
+}  # fmt: skip
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("stored", STORES)
+def test_answers_are_those_of_whole_runs(name, stored, tmp_path):
+    store, new = updated(tmp_path, **STORES[stored])
+    former = answer(store, name, tmp_path)
+    with gstream.open(new) as graph:
+        whole = graph.execute(name, CALLS[name])
+        for start in (former, tmp_path / f"{name}.parquet"):
+            later = graph.execute(name, CALLS[name] | {"start": start}, certify=True)
+            mine, theirs = later.to_numpy(), whole.to_numpy()
+            if name == "pagerank":
+                np.testing.assert_allclose(mine["pagerank"], theirs["pagerank"], atol=1e-9)
+                assert later.summary["supersteps"] < whole.summary["supersteps"]
+            else:
+                assert np.array_equal(mine, theirs)
+            if name == "sssp":
+                visited = [one.summary["stats"]["edges_visited"] for one in (later, whole)]
+                assert visited[0] < visited[1]
+        same = graph.execute(name, CALLS[name] | {"start": whole})
+        assert same.summary["supersteps"] <= 2
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("options", SCHEDULES)
+@pytest.mark.parametrize("name", CALLS)
+def test_schedules_change_nothing(name, options, tmp_path):
+    store, new = updated(tmp_path)
+    former = answer(store, name, tmp_path)
+    options = options | ({"host_memory": 500_000} if "host_memory" in options else {})
+    with gstream.open(new) as graph:
+        whole = graph.execute(name, CALLS[name])
+        later = graph.execute(name, CALLS[name] | {"start": former}, **options)
+    if name == "pagerank":
+        np.testing.assert_allclose(later.to_numpy()["pagerank"], whole.to_numpy()["pagerank"], atol=1e-9)
+    else:
+        assert np.array_equal(later.to_numpy(), whole.to_numpy())
+    assert later.summary["stats"]["peak_memory_bytes"] <= options.get("host_memory", 1 << 40)
+
+
+@pytest.mark.parametrize("own", [{"weighted": True}, {"active_above": 1e-9}, {"personalization": {3: 1.0, 9: 2.0}}])
+def test_ranks_of_every_kind_go_on_after_removals_too(own, tmp_path):
+    store, new = updated(tmp_path, remove=True)
+    own = own | CALLS["pagerank"]
+    with gstream.open(store) as graph:
+        graph.pagerank(**own).write(tmp_path / "ranks.csv")
+    with gstream.open(new) as graph:
+        whole, later = graph.pagerank(**own), graph.pagerank(**own, start=tmp_path / "ranks.csv", certify=True)
+    np.testing.assert_allclose(later.to_numpy()["pagerank"], whole.to_numpy()["pagerank"], atol=1e-5)
+    assert later.summary["supersteps"] < whole.summary["supersteps"]
+
+
+def refused(call, said):
+    with pytest.raises((UsageError, InputError), match=re.escape(said)) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_not_sound_is_refused(tmp_path):
+    store, new = updated(tmp_path)
+    former = {name: answer(store, name, tmp_path) for name in CALLS}
+    former["bfs"].write(tmp_path / "bfs.csv")
+    with gstream.open(new) as graph:
+        refused(lambda: graph.bfs(7, start=tmp_path / "bfs.csv"), "does not say which run it is of")
+        refused(lambda: graph.bfs(7, start=former["sssp"]), "is an answer of sssp, not of bfs. Leave start out.")
+        refused(lambda: graph.bfs(8, start=former["bfs"]), "had source 7, and this run has 8. Leave start out.")
+        refused(lambda: graph.sssp([7, 11], float64=True, start=former["sssp"]), "had float64 none, and this run has")
+        refused(lambda: graph.bfs(7, depth_limit=3, start=former["bfs"]), "start: needs a search of the whole graph.")
+        refused(lambda: graph.pagerank(execution="async", start=former["pagerank"]), "start: is for supersteps")
+        refused(
+            lambda: graph.pagerank(start=dict.fromkeys(range(9), 0.0) | {9: -1.0}), "a rank is negative or no number"
+        )
+    (tmp_path / "other").mkdir()
+    _, other = updated(tmp_path / "other", remove=True)
+    with gstream.open(other) as graph:
+        refused(lambda: graph.bfs(7, start=former["bfs"]), "9 edges were removed since, so bfs must begin anew.")
+        refused(lambda: graph.wcc(start=former["wcc"]), "9 edges were removed since, so wcc must begin anew.")
+    with gstream.open(Example(4, np.array([0, 7 % 4]), np.array([1, 2])).stored(tmp_path)) as graph:
+        refused(lambda: graph.wcc(start=graph.bfs(0)), "is an answer of bfs, not of wcc.")
+        stranger = graph.wcc()
+    with gstream.open(new) as graph:
+        refused(lambda: graph.wcc(start=stranger), "is of another store, from which")
+
+
+def test_the_command_line_calls_it_from(tmp_path, capsys):
+    from gstream.cli.commands import run_command_line
+
+    store, new = updated(tmp_path)
+    answer(store, "wcc", tmp_path)
+    assert run_command_line(["run", "wcc", str(new), "--from", str(tmp_path / "wcc.parquet"), "--certify"]) == 0
+    assert "certificate" in capsys.readouterr().out
+    assert run_command_line(["run", "bfs", str(new), "--source", "7", "--from", str(tmp_path / "wcc.parquet")]) == 2
+    assert "--from " in capsys.readouterr().err
