@@ -47,10 +47,10 @@ def times_longer(devices: int) -> int:
     return max(1, devices // 2)
 
 
-def coded_longer(coded: bool) -> int:
-    """How many times as long batches are of coded pages as of others, by the bytes that cross the link: these become
-    some three times as many, and queueing what decodes them takes as long as queueing a copy and a launch."""
-    return 2 if coded else 1
+def coded_batch(devices: int) -> int:
+    """Bytes of a batch of coded pages as it crosses the link: these become some three times as many, and queueing what
+    decodes them takes as long as queueing a copy and a launch."""
+    return 2 * BATCH_BYTES * times_longer(devices)
 
 
 @dataclass
@@ -177,7 +177,7 @@ class RunOptions:
 
     def batch_on(self, devices: int, coded: bool = False) -> int:
         """Bytes of a batch as it crosses the link, by the number of devices."""
-        return self.batch_bytes or BATCH_BYTES * times_longer(devices) * coded_longer(coded)
+        return self.batch_bytes or (coded_batch(devices) if coded else BATCH_BYTES * times_longer(devices))
 
     @property
     def host_threads(self) -> int:

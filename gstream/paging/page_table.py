@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gstream.hostcode.parts import EDGES_A_PART
-from gstream.options.run_options import times_longer
+from gstream.options.run_options import coded_batch, times_longer
 from gstream.paging.gpu_parts import count_parts
 from gstream.paging.ownership import stretch_pages
 from pagestore.coding.places import Places
@@ -22,7 +22,7 @@ LEAST_GROUPS = 2  # ring groups in host memory: one is read while one is used
 PART_BYTES = 24  # of gstream.hostcode.parts
 
 
-CODED_STRETCHES = 4  # times as many pages: a batch of coded ones is longer, and each is some third of its page
+MOST_LONGER = 8  # times as many pages as of others that a stretch of coded ones has: memory has room for all of them
 
 
 @dataclass(frozen=True)
@@ -180,8 +180,9 @@ def page_table(  # type: ignore[no-untyped-def]  # a pagestore Topology
     """PageTable of a pagestore Topology for a run on `devices` devices in each of `ranks` processes."""
     directory, spread = topology.directory, topology.spread
     pages, largest = len(directory), topology.layout.stretch_pages * times_longer(devices)
-    if topology.places is not None:
-        largest *= CODED_STRETCHES
+    if topology.places is not None and pages:
+        longest = int(np.diff(topology.places.pages).max())
+        largest = max(largest, min(MOST_LONGER * largest, coded_batch(devices) // longest))
     stretch = stretch_pages(pages, devices * ranks, largest) if spread.only is None else spread.stretch
 
     def column(name: str, *dtype: Any) -> np.ndarray:
