@@ -291,7 +291,7 @@ class TableFile(TableSource):
     """
 
     def __init__(self, path: str | Path, options: InputOptions, workdir: Path, memory_bytes: int) -> None:
-        self._path = path
+        self._path, self._memory_bytes = path, memory_bytes
         self._of_path: dict[str, int | str | None] = {}
         super().__init__(str(path), options, Path(path).stat().st_size)
 

@@ -13,7 +13,10 @@ import pyarrow.parquet
 import pytest
 from input_files import edges_of, opened, read, write
 
+from pagestore.cores import in_order
 from pagestore.errors import InputError, UsageError
+from pagestore.inputs import open_source, parquet
+from pagestore.inputs.base import EdgeChunk, InputOptions
 from tests.shared_data import DATA, needs_data
 
 MTX = "%%MatrixMarket matrix coordinate "
@@ -224,6 +227,24 @@ def test_tables(tmp_path, form):
     assert edges_of(opened(saved(TABLE), tmp_path, weights=False)) == PAIRS
     assert sorted(edges_of(opened(saved(NAMED), tmp_path))) == [("a", "b", 0.5), ("é", "a", 7.0)]
     assert sorted(edges_of(opened(saved(TABLE), tmp_path, string_ids=True, weights=False))) == [("1", "2"), ("3", "1")]
+
+
+@pytest.mark.parametrize("row_group_size", [60_000, 140_000])
+def test_row_groups_are_decoded_at_once_in_order(tmp_path, monkeypatch, row_group_size):
+    rows = np.arange(400_000)
+    table = pyarrow.table({"source": rows % 1000, "target": rows % 777, "weight": rows / 4})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet", row_group_size=row_group_size)
+    threads = []
+    monkeypatch.setattr(
+        parquet, "in_order", lambda runs, decode, at_once: threads.append(at_once) or in_order(runs, decode, at_once)
+    )
+    for options in ({"threads": 3}, {"threads": 1}):
+        source = open_source(tmp_path / "a.parquet", InputOptions(**options), tmp_path, 1 << 30)
+        found = EdgeChunk.joined(list(source.chunks()))
+        for name in ("source", "target", "weight"):
+            assert (getattr(found, name) == table[name].to_numpy()).all()
+        assert source.position() == source.total_bytes
+    assert threads == [3]
 
 
 FOLLOWERS = pyarrow.table({"id": [7, 8], "follower": [1, 2], "followee": [2, 3]})
