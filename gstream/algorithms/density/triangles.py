@@ -226,10 +226,10 @@ class HigherLists:
         block = self.blocks.range(number)
         after = head_of(self._after[room], block.end - block.first)
         entries = head_of(self._entries[room], block.entries)  # GPUs copy no more than that
-        found, tidy = (weighted_joins.gather_weights, weighted_joins.tidy_weights) if self.weights else (
+        higher, tidy = (weighted_joins.gather_weights, weighted_joins.tidy_weights) if self.weights else (
             joins.gather_higher, joins.tidy
         )  # fmt: skip
-        gather(self.session, block, found, (self.size, entries), after)
+        gather(self.session, block, higher, (self.size, entries), after)
         self.session.each(tidy, block.starts, entries, self.top, after, long=True)
         if self.mutual is not None:
             found = self.session.each(joins.turn_both_ways, block.starts, after, entries, long=True)
