@@ -83,8 +83,8 @@ def test_undirected_by_its_header_and_in_pages(tmp_path: Path, gstream: Command)
         (["scc", "--float64"], "--float64: is no option of scc, which has none of its own. Leave it out.\n"),
         (
             ["bfs", "--source", "1", "--tol", "1"],
-            "--tol: is no option of bfs, which has --source, --depth-limit, --predecessors, --targets, --from. Leave it "
-            "out.\n",
+            "--tol: is no option of bfs, which has --source, --depth-limit, --predecessors, --targets, --from. Leave "
+            "it out.\n",
         ),
         (
             ["pagerank", "--iterations", "3", "--tol", "1e-3"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import choice
 import numpy as np
 import pytest
 from written import program
@@ -58,7 +59,7 @@ def test_sums_of_integers_wrap(tmp_path, value, start, send):
 
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("combine", ["MIN", "MAX"])
-@pytest.mark.parametrize("value", ["i32", "i64", "f32", "f64", "u32", "u64"])
+@pytest.mark.parametrize("value", ["i64", "f32", "u32", *choice.also("i32", "f64", "u64")])
 def test_identities_are_no_values(tmp_path, combine, value):
     """Vertex 3 alone has one; -1 is a value of signed types, so that .npy has another number for none."""
     source = "-1" if value[0] != "u" else "1"
