@@ -92,12 +92,15 @@ def as_store(path: Path, threads: int | None) -> Iterator[Path]:
 
 
 def make_store(path: Path, store: Path, threads: int | None) -> None:
-    """Convert a file with the default options, unless it may be read in another way."""
+    """Convert a file with the default options, unless it may be read in another way; on the cores.
+
+    A GPU is left to the run's worker, which is forked later: no fork of a process that has started CUDA can use it.
+    """
     from gstream.interop.files import opened_files
     from gstream.interop.options import split_options
     from pagestore.convert import convert
 
-    options, reading = split_options({"threads": threads})
+    options, reading = split_options({"threads": threads, "devices": "host"})
     try:
         with ProgressBar() as bar, opened_files([path], store, options, reading, bar) as (source, _):
             for line in source.assumptions:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from gstream.interop import store_cache
+from gstream.cli.edge_files import make_store
+from gstream.interop import sorting, store_cache
 from pagestore.errors import ResourceError, UsageError
 from tests.cli import command
 from tests.cli.command import EDGES, Command
@@ -48,6 +49,16 @@ def test_a_file_is_converted_once(cache: Path, gstream: Command, store: Path) ->
     assert json.loads(first.stdout)["top"] == json.loads(again.stdout)["top"] == by_store["top"]
     os.symlink("edges.txt", "link.txt")
     assert "its store is in the cache" in gstream("run", "wcc", "link.txt").stderr
+
+
+def test_a_gpu_is_left_to_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its worker is forked: CUDA must not have started before."""
+    (tmp_path / "edges.txt").write_text(EDGES)
+    monkeypatch.setattr(sorting, "FEWEST", 0)
+    monkeypatch.setattr(sorting, "gpus_there", lambda: 1)
+    monkeypatch.setattr(sorting, "_on_gpu", lambda index, source: pytest.fail("CUDA was started"))
+    make_store(tmp_path / "edges.txt", tmp_path / "made.gs", None)
+    assert (tmp_path / "made.gs").exists()
 
 
 def test_a_changed_file_is_converted_anew(cache: Path, gstream: Command) -> None:
