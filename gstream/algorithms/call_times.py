@@ -19,6 +19,7 @@ USUAL_TOL = {"hits": 1e-8}  # the default that Work.times are of; of others 1e-6
 LEAST_EDGES, LEAST_S = 1 << 21, 5e-3  # of calls that teach: of shorter ones it is the calls that take the time
 TAUGHT_BY = 2  # calls of an algorithm on an open graph, after the first: planning them again costs some ms
 WRONG = 30.0  # a factor beyond it is of a graph that this work does not describe, such as one without a giant component
+PREDECESSOR_BYTES = 4  # a vertex
 HOLDS = re.compile(r"([\d.]+)(?: to ([\d.]+))?( an edge)?")
 
 
@@ -35,6 +36,10 @@ def work_of(algorithm: Algorithm, own: dict[str, Any]) -> Work:
     for name, times in work.switched:
         if own.get(name) != algorithm.defaults[name]:
             work = work.scaled(times)
+    if (
+        algorithm.program
+    ):  # its values stay on a GPU; predecessors are found by page kernels, whose arrays are the host's
+        work = work._replace(brought=PREDECESSOR_BYTES if own.get("predecessors") else 0)
     return work
 
 

@@ -52,7 +52,7 @@ ALGORITHMS = (
         program="gstream.programs.bfs:BFS",
         units=(".nearest:open_words draw open_pushing open_childless nearest_by_hops least_key", ".later:step_on"),
         proof_units=(".distance_proofs:check_hops",),
-        work=Work(edges=0.5, gpu_edges=0.4, vertices=25, gpu_vertices=2, moved=(0.2, 1.2), answer=8,
+        work=Work(edges=0.5, gpu_edges=0.4, vertices=25, gpu_vertices=2, moved=(0.1, 1.2), answer=8,
                   switched=(("predecessors", 0.35),)),
     ),
     Algorithm(
