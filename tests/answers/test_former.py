@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import choice
 import numpy as np
 import pytest
 
@@ -54,7 +55,7 @@ STORES = {
 
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("stored", STORES)
+@pytest.mark.parametrize("stored", ["directed", "undirected", *choice.also("out", "in", "floats")])
 def test_answers_are_those_of_whole_runs(name, stored, tmp_path):
     store, new = updated(tmp_path, **STORES[stored])
     former = answer(store, name, tmp_path)
@@ -92,7 +93,9 @@ def test_schedules_change_nothing(name, options, tmp_path):
     assert later.summary["stats"]["peak_memory_bytes"] <= options.get("host_memory", 1 << 40)
 
 
-@pytest.mark.parametrize("own", [{"weighted": True}, {"active_above": 1e-9}, {"personalization": {3: 1.0, 9: 2.0}}])
+@pytest.mark.parametrize(
+    "own", [{"personalization": {3: 1.0, 9: 2.0}}, *choice.also({"weighted": True}, {"active_above": 1e-9})]
+)
 def test_ranks_of_every_kind_go_on_after_removals_too(own, tmp_path):
     store, new = updated(tmp_path, remove=True)
     own = own | CALLS["pagerank"]

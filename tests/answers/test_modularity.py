@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import choice
 import igraph
 import networkx as nx
 import numpy as np
@@ -45,7 +46,7 @@ def test_drawn_graphs_as_networkx_and_igraph(example, groups, resolution, weight
 
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("options", SCHEDULES)
-@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("directed", [True, *choice.also(False)])
 def test_schedules_change_nothing(directed, options, tmp_path):
     example = big_example(directed)
     partition = [range(1000), range(1000, 4010)]
