@@ -323,6 +323,13 @@ def cdlp(case: Case, own: dict[str, Any], answer: Any) -> Found:
     return Found({}, "labels of the same rounds by sorting, in NumPy")
 
 
+def modularity(case: Case, own: dict[str, Any], answer: Any) -> Found:
+    graph, members = case.igraph, [own["partition"][v] for v in range(case.csr.vertices)]
+    samples, theirs = case.repeated(lambda: graph.modularity(members))
+    check(abs(answer.summary["modularity"] - theirs) <= 1e-9, "modularity: differs from igraph's")
+    return Found({"igraph modularity": samples}, "igraph's")
+
+
 def simulation(case: Case, own: dict[str, Any], answer: Any) -> Found:
     """Heat, circuit and neural network by the equations of gstream/programs/, on scipy's mat-vec."""
     matrix, vertices, name = case.matrix, case.csr.vertices, answer.columns[1]

@@ -30,6 +30,7 @@ SOURCES = 4  # of a search; betweenness takes two sweeps a level for each
 HELD = 1000  # vertices with a first value in simulations
 TENTH = 10  # a set of vertices is one in so many
 HOPS = 2
+GROUPS = 100  # whose modularity is summed
 SHOWN = 8  # values of an option in a note, at most; of more, how many there are
 
 Peer = Callable[[Case, dict[str, Any], Any], Found]
@@ -59,6 +60,10 @@ def below_the_bound(case: Case) -> dict[str, Any]:
 
 def one_in_ten(case: Case) -> dict[str, Any]:
     return {"nodes": case.graph.sources(max(1, case.graph.vertices // TENTH))}
+
+
+def hundred_groups(case: Case) -> dict[str, Any]:
+    return {"partition": {v: v % GROUPS for v in range(case.csr.vertices)}}
 
 
 def first_values(case: Case) -> dict[str, Any]:
@@ -104,6 +109,8 @@ ROWS = (
     Row("radius", below=2, peer=others.radius),  # 16 programs of a few sweeps each
     Row("hyperball", below=2),
     Row("cdlp", below=2, peer=others.cdlp),
+    Row("stats", below=2),
+    Row("modularity", below=2, options=hundred_groups, peer=others.modularity),
     Row("leiden", below=2),
     Row("louvain", below=2),
     Row("triangles", below=3, peer=others.clustering),  # lists meet lists: edges^1.5

@@ -112,6 +112,8 @@ ASKED = {
     "leiden": Asked("leiden"),
     "louvain": Asked("louvain"),
     "degrees": Asked("degrees"),
+    "stats": Asked("stats", bound="hops m"),
+    "modularity": Asked("modularity", lambda cliff: {"partition": {v: v % 100 for v in range(cliff.made[0])}}),
     "radius": Asked("radius", bound="hops m"),
     "hyperball": Asked("hyperball", bound="hops m"),
     "betweenness": Asked("betweenness", bound="n m"),

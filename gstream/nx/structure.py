@@ -180,11 +180,10 @@ def overall_reciprocity(G: NodeGraph) -> float:
 
 
 def _reciprocity(graph: NodeGraph) -> float:
-    """Share of edges whose opposite is there; self-loops are their own."""
+    """Share of edges whose opposite is there; a self-loop has none, as in NetworkX."""
     edges = graph.number_of_edges()
     if not edges:
         raise nx.NetworkXError("Not defined for empty graphs")
     source, target = np.concatenate([np.stack(ends) for ends in graph.edge_rows()], axis=1).astype(np.uint64)
     there, back = source * np.uint64(len(graph)) + target, target * np.uint64(len(graph)) + source
-    single = edges - int(np.isin(there, back).sum())
-    return (edges - single) / edges
+    return int((np.isin(there, back) & (source != target)).sum()) / edges

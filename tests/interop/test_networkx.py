@@ -146,6 +146,11 @@ def lengths_of(found: Any) -> Any:
     return found[0] if isinstance(found, tuple) else found
 
 
+def test_self_loops_are_not_their_own_opposites() -> None:
+    made = nx.DiGraph([(0, 0), (0, 3), (3, 0), (3, 9), (9, 9)])
+    assert nx.overall_reciprocity(made, backend="gstream") == nx.overall_reciprocity(made) == 0.4
+
+
 @pytest.mark.parametrize("name", sorted(SEARCHED))
 def test_communities_are_as_good_as_networkx_s(name: str) -> None:
     made = nx.relabel_nodes(nx.random_partition_graph([20, 30, 50], 0.3, 0.02, seed=5), str)
