@@ -133,10 +133,10 @@ def apart(one: Path, other: Path) -> float:
 def compare(store: Path, devices: str, gpus: int, ranks: int) -> bool:
     """Print a table of all ways; whether answers are equal (sums within 1e-5)."""
     ways = [("one process", 1, False), (f"{ranks} ranks", ranks, False)]
+    if gpus >= 4:
+        ways.append((f"{gpus // 2} ranks of 2 GPUs", gpus // 2, False))
     if gpus:
         ways.append((f"{ranks} ranks by MPI", ranks, True))
-    if gpus >= 4:
-        ways.append((f"{gpus // 2} ranks of 2 GPUs" if gpus > 4 else "2 ranks of 2 GPUs", gpus // 2, False))
     equal = True
     with tempfile.TemporaryDirectory() as name:
         folder, base = Path(name), dict[str, Any]()

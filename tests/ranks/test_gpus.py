@@ -42,3 +42,8 @@ def test_gpus_of_ranks_exchange_values_and_on_parts_those_of_mirrors(outcome):
     for found in outcome:
         whole, parts = found["bytes of pagerank by blocks"]
         assert 0 < parts < 0.8 * whole
+
+
+@pytest.mark.long
+def test_checkpoints_of_gpus_and_of_cores_are_taken_up_by_both(outcome):
+    assert [found["kept"] for found in outcome] == ["", ""]

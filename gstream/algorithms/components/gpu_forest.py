@@ -158,8 +158,7 @@ class GpuForest:
 
     def link_heads(self, name: str, first_column: int, end_column: int, outside: bool = False) -> None:
         """Link all vertices, or those outside the giant, with columns of their heads of topology `name`."""
-        room, here = self.session.engine.device_memory, len(self.trees)
-        count, before = self.exchange.partition.devices, self.exchange.first  # of all ranks' GPUs, and of ranks before
+        room, count = self.session.engine.device_memory, len(self.trees)  # every rank links all: that moves nothing
         if self.planted is None:
             assert first_column == 0, "columns are linked in order"
             self.planted = name
@@ -173,7 +172,7 @@ class GpuForest:
                 shares = [
                     (kept if whole and count == 1 else f"{kept} from {first + low}", heads[low:high], first + low)
                     for low, high in zip(bounds[piece:], bounds[piece + 1 : piece + count + 1], strict=False)
-                ][before : before + here]
+                ]
 
                 def link(number: int, shares: list[Share] = shares) -> None:
                     self.trees[number].link_heads(
@@ -184,7 +183,7 @@ class GpuForest:
                 if not whole:
                     self._wait()
                     self._drop([share[0] for share in shares])
-        self._merge()
+        self._merge(None)
 
     def _drop(self, names: list[str]) -> None:
         for tree, name in zip(self.trees, names, strict=True):
@@ -230,11 +229,10 @@ class GpuForest:
         self._wait()  # batches have streams of their own
         links = LinkPages({id(tree.device): tree for tree in self.trees}, outside, lower_only)
         self.session.engine.sweep(name, links, pages)
-        self._merge()
+        self._merge(self.session.ranks)
 
-    def _merge(self) -> None:
-        """All forests become the same."""
-        ranks = self.session.ranks
+    def _merge(self, ranks: Ranks | None) -> None:
+        """All forests become the same; ranks: those of all ranks, too."""
         if len(self.trees) == 1 and ranks is None:
             return
         for tree in self.trees[1:]:
@@ -259,11 +257,9 @@ class GpuForest:
 
     def labels(self) -> tuple[np.ndarray | Held, int]:
         """As HostForest has them, after `label`; on the GPU where they were made there."""
-        if self.labels_here and self.session.ranks is None:
+        if self.labels_here:
             return self.trees[0].hand_over(), self.roots
         found = self.trees[0].read()
-        if self.labels_here:
-            return found, self.roots
         return least_members(self.session, found), int(count_roots(found))
 
     def free(self) -> None:
