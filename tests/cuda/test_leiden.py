@@ -41,8 +41,10 @@ def test_a_gpu_chooses_as_the_cores_do(name, kind, weighted, paths, monkeypatch)
         found = graph.execute(name, asked, certify=True)
         assert rounds and rounds[0] > 100 and bool(merges) == (name == "leiden")
         chosen = len(rounds)
-        few = graph.execute(name, asked, device_memory=400_000)
-    assert len(rounds) < 2 * chosen and "had no room" in few.summary["note"]  # for tables of the first level
-    for result in (found, few):
+        entries = (1 + (kind == "directed")) * graph._store.meta.edges
+        few = graph.execute(name, asked, device_memory=48 * entries)  # room for lists, and not for tables
+        assert len(rounds) < 2 * chosen and "had no room" in few.summary["note"]
+        blocks = graph.execute(name, asked, device_memory=200_000)  # nor for all lists: visited ones are gathered
+    for result in (found, few, blocks):
         assert np.array_equal(result.to_numpy(), expected.to_numpy())
         assert result.summary["modularity"] == expected.summary["modularity"]

@@ -45,7 +45,7 @@ ALGORITHMS = (
         certificate="modularity summed again, communities connected",
         weights=NOT_NEGATIVE, holds="82; lists, by blocks where they do not fit; smaller graphs",
         units=(
-            "..labelling.cdlp:gather_labels", ".moving:gather_weighted",
+            "..labelling.cdlp:gather_labels", ".moving:gather_weighted gather_visited gather_weighted_visited",
             ".gpu_moves:begin_visits list_visits empty_tables fill_tables weigh_moves take_moves wake_ends go",
             ".gpu_moves:list_merges weigh_merges take_merges join_parts end_visits",
         ),
@@ -63,7 +63,7 @@ ALGORITHMS = (
         proof=".community_proofs:certify_louvain", proof_bytes=200, certificate="modularity summed again",
         weights=NOT_NEGATIVE, holds="48; lists, by blocks where they do not fit; smaller graphs",
         units=(
-            "..labelling.cdlp:gather_labels", ".moving:gather_weighted",
+            "..labelling.cdlp:gather_labels", ".moving:gather_weighted gather_visited gather_weighted_visited",
             ".gpu_moves:begin_visits list_visits empty_tables fill_tables weigh_moves take_moves wake_ends go",
         ),
         work=Work(edges=30.0, gpu_edges=60.0, spread=2.5),
@@ -206,7 +206,7 @@ class Partition:
             for visited in self._visits(rounds, slices_of(rounds)):
                 for lists, begin, end in self.level.among(visited):
                     session.look(
-                        moving.choose_moves, *lists.arrays, visited, begin, end, *known, self.due, self.factor,
+                        moving.choose_moves, *lists.for_visits, visited, begin, end, *known, self.due, self.factor,
                         self.at_once, self.to, moved, *self.tables.arrays, items=self._items(end - begin),
                     )  # fmt: skip
                 if not self.at_once:
@@ -276,7 +276,7 @@ class Partition:
         for visited in self._visits(MOST_ROUNDS, MERGE_SLICES):
             for lists, begin, end in self.level.among(visited):
                 session.look(
-                    moving.choose_merges, *lists.arrays, visited, begin, end, self.side, self.total, self.strength,
+                    moving.choose_merges, *lists.for_visits, visited, begin, end, self.side, self.total, self.strength,
                     *merging, mixed_in, self.factor, self.at_once, self.to, linked, *self.tables.arrays,
                     items=self._items(end - begin),
                 )  # fmt: skip

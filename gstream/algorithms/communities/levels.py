@@ -21,7 +21,16 @@ import numpy as np
 
 from gstream.algorithms.communities import moving
 from gstream.algorithms.labelling.cdlp import gather_labels
-from gstream.algorithms.support.blocks import ROOM_SHARE, VERTEX_BYTES, Blocks, OnGpu, gather, head_of, neighbours
+from gstream.algorithms.support.blocks import (
+    ROOM_SHARE,
+    VERTEX_BYTES,
+    Blocks,
+    OnGpu,
+    Range,
+    gather,
+    head_of,
+    neighbours,
+)
 from gstream.algorithms.support.session import Session
 from pagestore.errors import CapError
 
@@ -34,16 +43,22 @@ WEIGHTED_WIDE = np.dtype([("neighbour", np.uint64), ("weight", np.float64)])
 
 @dataclass(frozen=True)
 class Lists:
-    """Lists of vertices [first, first + len(starts) - 1)."""
+    """Lists of vertices [first, first + len(starts) - 1), or of `listed` ones."""
 
     starts: np.ndarray
     ids: np.ndarray
     weights: np.ndarray
     first: int
+    listed: bool = False
 
     @property
     def arrays(self) -> tuple[Any, ...]:
         return self.starts, self.ids, self.weights, self.first
+
+    @property
+    def for_visits(self) -> tuple[Any, ...]:
+        """What kernels that visit vertices take."""
+        return *self.arrays, self.listed
 
 
 def entry_dtype(session: Session, weighted: bool) -> np.dtype:
@@ -83,6 +98,8 @@ class Stored:
         session.reserve(self.ids, self.heavy, self._cursor, self._cursor)
         self._unit = unit_of(session) if weighted else 0.0
         self._whole: Lists | None = None
+        self._slot = np.full(self.vertices if len(self.blocks) > 1 else 0, session.none, session.id_dtype)
+        session.reserve(self._slot)
 
     @property
     def entries(self) -> int:
@@ -99,21 +116,48 @@ class Stored:
 
     def parts(self) -> Iterator[Lists]:
         """The lists, block by block."""
-        for lists, _, _ in self.among(None):
-            yield lists
-
-    def among(self, visited: np.ndarray | None) -> Iterator[tuple[Lists, int, int]]:
-        """(lists, begin, end) of the blocks that have lists of visited[begin:end], and of all blocks without `visited`.
-        visited: id[n], ascending where there are several blocks."""
         if self._whole is None and len(self.blocks) == 1:
             self._whole = self._gather(0)
-        bounds = self.blocks.bounds
-        cuts = [0] * len(bounds) if visited is None else np.searchsorted(visited, bounds).tolist()
-        if visited is not None and self._whole is not None:
-            cuts = [0, len(visited)]
-        for number, (begin, end) in enumerate(pairwise(cuts)):
-            if visited is None or begin < end:
-                yield self._whole or self._gather(number), begin, end
+        for number in range(len(self.blocks)):
+            yield self._whole or self._gather(number)
+
+    def among(self, visited: np.ndarray) -> Iterator[tuple[Lists, int, int]]:
+        """(lists, begin, end): those of visited[begin:end]. Where there are several blocks, only these are gathered.
+        visited: id[n], ascending where there are several blocks."""
+        if len(self.blocks) == 1:
+            yield next(self.parts()), 0, len(visited)
+            return
+        before, begin = self.blocks.before, 0
+        after = np.cumsum(before[visited + np.uint64(1)] - before[visited], dtype=np.uint64)
+        self.session.reserve(after)
+        while begin < len(visited):
+            done = after[begin - 1] if begin else np.uint64(0)
+            end = int(np.searchsorted(after, done + np.uint64(len(self.ids)), side="right"))
+            end = min(end, begin + len(self._cursor))
+            starts = np.append(np.uint64(0), after[begin:end] - done)
+            yield self._gather_visited(visited[begin:end], starts), begin, end
+            begin = end
+        self.session.release(after)
+
+    def _gather_visited(self, visited: np.ndarray, starts: np.ndarray) -> Lists:
+        """The lists of some vertices."""
+        block = Range(int(visited[0]), int(visited[-1]) + 1, starts)
+        self._slot[visited] = np.arange(len(visited), dtype=self._slot.dtype)
+        cursor, ids = self._cursor[: len(visited)], self.ids[: block.entries]
+        heavy, room = self.heavy[: block.entries], np.uint64(block.entries)
+        if self.weighted:
+            kernel = moving.gather_weighted_visited
+            gather(self.session, block, kernel, (self._slot, ids, heavy, room), cursor)
+            self._round(heavy)
+        else:
+            gather(self.session, block, moving.gather_visited, (self._slot, ids, room), cursor)
+        self._slot[visited] = self.session.none
+        return Lists(starts, ids, heavy, 0, True)
+
+    def _round(self, heavy: np.ndarray) -> None:
+        """Make weights multiples of the unit."""
+        if self._unit:
+            np.multiply(np.rint(np.divide(heavy, self._unit, out=heavy), out=heavy), self._unit, out=heavy)
 
     def _gather(self, number: int) -> Lists:
         block, session = self.blocks.range(number), self.session
@@ -122,8 +166,7 @@ class Stored:
         room = np.uint64(block.entries)
         if self.weighted:
             gather(session, block, moving.gather_weighted, (ids, heavy, room), cursor)
-            if self._unit:
-                np.multiply(np.rint(np.divide(heavy, self._unit, out=heavy), out=heavy), self._unit, out=heavy)
+            self._round(heavy)
         else:
             gather(session, block, gather_labels, (self._identity, ids, room), cursor)
         return Lists(block.starts, ids, heavy, block.first)
@@ -274,6 +317,7 @@ def _added(
     session.look(
         moving.add_lists, *lists.arrays, own, members, bounds, place, places, ids, weights, found, *tables.arrays
     )
-    at = np.repeat(places[:-1] - (np.cumsum(found) - found), found.astype(np.int64))
-    at += np.arange(int(found.sum()), dtype=np.uint64)
-    return found, ids[at], weights[at]
+    starts = np.append(np.uint64(0), np.cumsum(found))
+    packed_ids, packed_weights = np.empty(int(starts[-1]), ids.dtype), np.empty(int(starts[-1]))
+    session.each(moving.pack_lists, places, found, starts, ids, weights, packed_ids, packed_weights)
+    return found, packed_ids, packed_weights

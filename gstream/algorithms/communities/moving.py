@@ -7,8 +7,8 @@ float64 (levels.py), so no sum depends on the order of threads.
 * side: id[V], the community of each vertex. to: id[V], where it goes; elsewhere equal to `side`.
 * strength: float64[V], weights at each vertex. total: float64[V], the sum of that over a community.
 * due: u1[V], vertices that are to be looked at. factor: the resolution by the sum of all strengths.
-* order: id[V], vertices as they are visited. A call visits order[begin:end]. With `at_once` one thread moves a vertex
-  before it looks at the next one.
+* order: id[V], vertices as they are visited. A call visits order[begin:end]; where `listed`, with their lists alone.
+  With `at_once` one thread moves a vertex before it looks at the next one.
 * keys, sums, used: id, float64 and id[threads * slots], a hash table for each thread, empty (all bits set in keys)
   before and after. turn: int64[1], 0, from which threads take their tables.
 """
@@ -49,6 +49,46 @@ def gather_weighted(record, first, end, cursor, way, both, entries, heavy, room)
             place += u64(1)
         if both and u >= first and u < end:
             other = atomic_add(cursor, u - first, u64(1))
+            if other < room:
+                entries[other] = v
+                heavy[other] = record.weight()
+
+
+@record_kernel(slot="id[]", cursor="own", entries="own")
+def gather_visited(record, first, end, cursor, way, both, slot, entries, room):
+    """As cdlp.gather_labels with IDs for labels, of the vertices v with a slot[v]: whose cursor is theirs."""
+    v, none = record.vertex, ~slot.dtype.type(0)
+    mine = slot[v] != none
+    if not mine and not both:
+        return
+    place = atomic_add(cursor, u64(slot[v]), record.count) if mine else u64(0)
+    for u in record.neighbours():
+        if mine:
+            if place < room:
+                entries[place] = u
+            place += u64(1)
+        if both and slot[u] != none:
+            other = atomic_add(cursor, u64(slot[u]), u64(1))
+            if other < room:
+                entries[other] = v
+
+
+@record_kernel(slot="id[]", cursor="own", entries="own", heavy="float64[] own")
+def gather_weighted_visited(record, first, end, cursor, way, both, slot, entries, heavy, room):
+    """As gather_weighted, of the vertices v with a slot[v]: whose cursor is theirs."""
+    v, none = record.vertex, ~slot.dtype.type(0)
+    mine = slot[v] != none
+    if not mine and not both:
+        return
+    place = atomic_add(cursor, u64(slot[v]), record.count) if mine else u64(0)
+    for u in record.neighbours():
+        if mine:
+            if place < room:
+                entries[place] = u
+                heavy[place] = record.weight()
+            place += u64(1)
+        if both and slot[u] != none:
+            other = atomic_add(cursor, u64(slot[u]), u64(1))
             if other < room:
                 entries[other] = v
                 heavy[other] = record.weight()
@@ -153,7 +193,7 @@ def list_due(due, salt, order, bounds, counter):
 
 @kernel
 def choose_moves(
-    starts, ids, weights, first, order, begin, end, side, total, strength, due, factor, at_once, to, moved,
+    starts, ids, weights, first, listed, order, begin, end, side, total, strength, due, factor, at_once, to, moved,
     keys, sums, used, turn, threads, counter,
 ):  # fmt: skip
     """to: the community of largest gain in modularity, the least of several; moved: int64[1], how many vertices change
@@ -163,7 +203,8 @@ def choose_moves(
     for early, late in blocks(counter, end - begin, RUN):
         for index in range(early, late):
             v = u64(order[u64(begin) + index])
-            low, high = starts[v - u64(first)], starts[v - u64(first) + u64(1)]
+            k = index if listed else v - u64(first)
+            low, high = starts[k], starts[k + u64(1)]
             if at_once:
                 due[v] = 0
             mask, own, mine = mask_of(high - low, slots), side[v], strength[v]
@@ -232,7 +273,7 @@ def merge(v, new, linked, part, bulk, cut, inner, strength, mixed_in):
 
 @kernel
 def choose_merges(
-    starts, ids, weights, first, order, begin, end, side, total, strength, part, bulk, cut, inner, mixed_in,
+    starts, ids, weights, first, listed, order, begin, end, side, total, strength, part, bulk, cut, inner, mixed_in,
     factor, at_once, to, linked, keys, sums, used, turn, threads, counter,
 ):  # fmt: skip
     """Leiden's refinement (Traag, Waltman, van Eck 2019, algorithm A.2), with the largest gain in place of a drawn one.
@@ -248,7 +289,8 @@ def choose_merges(
     for early, late in blocks(counter, end - begin, RUN):
         for index in range(early, late):
             v = u64(order[u64(begin) + index])
-            low, high = starts[v - u64(first)], starts[v - u64(first) + u64(1)]
+            k = index if listed else v - u64(first)
+            low, high = starts[k], starts[k + u64(1)]
             mine, whole = strength[v], total[side[v]]
             if mixed_in[v] != 0 or inner[v] < factor * mine * (whole - mine):
                 continue
@@ -315,6 +357,17 @@ def add_lists(
             clear(keys, used, base, count)
             edges += room
     return edges
+
+
+@kernel
+def pack_lists(places, found, starts, found_ids, found_weights, ids, weights, counter):
+    """ids, weights: lists of add_lists without the gaps between them; list g begins at starts[g]."""
+    for early, late in blocks(counter, len(found), RUN):
+        for g in range(early, late):
+            for index in range(found[g]):
+                ids[starts[g] + index] = found_ids[places[g] + index]
+                weights[starts[g] + index] = found_weights[places[g] + index]
+    return u64(0)
 
 
 @kernel
