@@ -323,6 +323,13 @@ def cdlp(case: Case, own: dict[str, Any], answer: Any) -> Found:
     return Found({}, "labels of the same rounds by sorting, in NumPy")
 
 
+def hyperball(case: Case, own: dict[str, Any], answer: Any) -> Found:
+    pairs, exact = answer.summary["neighbourhood_function"], case.csr.vertices + len(case.csr.indices)
+    near = abs(pairs[1] - exact) <= 4 * answer.summary["standard_error"] * exact
+    check(near, "hyperball: pairs within one edge are too many, or too few")
+    return Found({}, "pairs within one edge, counted")
+
+
 def modularity(case: Case, own: dict[str, Any], answer: Any) -> Found:
     graph, members = case.igraph, [own["partition"][v] for v in range(case.csr.vertices)]
     samples, theirs = case.repeated(lambda: graph.modularity(members))

@@ -107,7 +107,7 @@ ROWS = (
     Row("hits", "directed", peer=others.hits),
     Row("levels", "acyclic", peer=others.levels),
     Row("radius", below=2, peer=others.radius),  # 16 programs of a few sweeps each
-    Row("hyperball", below=2),
+    Row("hyperball", below=2, peer=others.hyperball),
     Row("cdlp", below=2, peer=others.cdlp),
     Row("stats", below=2),
     Row("modularity", below=2, options=hundred_groups, peer=others.modularity),

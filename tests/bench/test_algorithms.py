@@ -64,8 +64,10 @@ class Wrong:
 
     def __init__(self, answer: Any) -> None:
         self.answer, self.columns, self.summary = answer, answer.columns, dict(answer.summary)
-        if "effective_diameter" in self.summary:
-            self.summary["effective_diameter"] += 2
+        for name in {"effective_diameter", "modularity"} & self.summary.keys():
+            self.summary[name] += 2
+        if "neighbourhood_function" in self.summary:
+            self.summary["neighbourhood_function"] = [2 * pairs for pairs in self.summary["neighbourhood_function"]]
 
     def __len__(self) -> int:
         return len(self.answer)
