@@ -1,6 +1,8 @@
 """NetworkX's own suite through the backend: no test fails, and as many as were counted reach gstream.
 
-FOLDERS: the least number of tests of each folder in which a function of ours ran, with NetworkX 3.6.1.
+FOLDERS: the least number of tests of each folder in which a function of ours ran, with NetworkX 3.6.1. Left out are
+`algorithms/isomorphism`, whose searches over all trees call NetworkX for minutes while few of them reach gstream, and
+`drawing` and `algorithms/operators`, of which no test does.
 """
 
 from __future__ import annotations
@@ -18,10 +20,16 @@ ROOT = Path(__file__).resolve().parents[2]
 NETWORKX = Path(nx.__file__).parent
 SHARE = ("algorithms/link_analysis",)  # in `make test`
 FOLDERS = {
-    "algorithms/components": 29, "algorithms/link_analysis": 11, "algorithms/traversal": 4,
-    "algorithms/assortativity": 16, "algorithms/bipartite": 91, "algorithms/centrality": 180,
-    "algorithms/coloring": 2, "algorithms/community": 37, "algorithms/shortest_paths": 25, "algorithms/tree": 95,
+    "algorithms/components": 29, "algorithms/link_analysis": 15, "algorithms/traversal": 6,
+    "algorithms/assortativity": 16, "algorithms/bipartite": 99, "algorithms/centrality": 220,
+    "algorithms/coloring": 2, "algorithms/community": 37, "algorithms/shortest_paths": 31, "algorithms/tree": 95,
+    "algorithms/tests": 1019, "algorithms/flow": 21, "algorithms/minors": 1, "algorithms/connectivity": 95,
+    "algorithms/approximation": 44, "linalg": 88, "tests": 55, "utils": 3, "generators": 114, "readwrite": 31,
+    "classes": 20,
 }  # fmt: skip
+
+
+LEAST = 1985  # of all together
 
 
 def run_suite(path: str, folder: Path) -> tuple[subprocess.CompletedProcess, int]:
@@ -47,3 +55,7 @@ def test_networkx_s_own_suite(folder: str, tmp_path: Path) -> None:
     run, reached = run_suite(folder, tmp_path)
     assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
     assert reached >= FOLDERS[folder]
+
+
+def test_the_whole_suite_reaches_gstream_often_enough() -> None:
+    assert sum(FOLDERS.values()) >= LEAST
