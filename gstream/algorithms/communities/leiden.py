@@ -176,7 +176,19 @@ class Partition:
         self.twice = float(self.strength.sum())  # exact, as all sums of weights are
         self.factor = resolution / self.twice if self.twice else 0.0
         self.at_once = level.entries <= ALONE
-        self.tables = Tables(session, min(level.longest, vertices) if vertices else 1)
+        self._tables: Tables | None = None
+
+    @property
+    def tables(self) -> Tables:
+        """Of the host's threads, made when these choose."""
+        if self._tables is None:
+            self._tables = Tables(self.session, max(1, min(self.level.longest, self.level.vertices)))
+        return self._tables
+
+    def _free_tables(self) -> None:
+        if self._tables is not None:
+            self._tables.free()
+            self._tables = None
 
     def communities(self) -> int:
         """How many there are."""
@@ -293,14 +305,14 @@ class Partition:
             side = np.empty(groups, first.dtype)
             side[place] = first[self.side]
         strength = np.bincount(place, self.strength, groups)
-        self.tables.free()
+        self._free_tables()
         level = coarser(self.session, self.level, place, groups)
         self.free()
         return Partition(self.session, level, self.resolution, salted(self.salt, MOST_ROUNDS + 1), strength, side)
 
     def free(self) -> None:
         """Give the memory back, but that of the store's lists."""
-        self.tables.free()
+        self._free_tables()
         if isinstance(self.level, Held):
             self.level.free()
         self.session.release(self.side, self.to, self.order, self.due, self.strength, self.strength)
