@@ -341,6 +341,7 @@ def take(child: subprocess.Popen[bytes], left: list[Row], limit_s: float) -> lis
     finally:
         child.kill()
         child.wait()
+        child.stdout.close()
     return done
 
 

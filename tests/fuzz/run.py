@@ -80,8 +80,8 @@ class Board:
     def __init__(self, path: Path) -> None:
         if not path.exists():
             path.write_bytes(b"{}".ljust(BOARD_BYTES))
-        self._file = open(path, "r+b")
-        self._map = mmap.mmap(self._file.fileno(), BOARD_BYTES)
+        with open(path, "r+b") as file:
+            self._map = mmap.mmap(file.fileno(), BOARD_BYTES)
 
     def write(self, counts: Counter[str], found: dict[str, str]) -> None:
         text = json.dumps({"counts": counts, "found": found}).encode()
