@@ -26,7 +26,7 @@ class Twice(Program):
 """
 EITHER = ("betweenness", "cdlp", "coloring", "cross", "degrees", "hyperball", "kcore", "lcc", "mis",
           "modularity", "scc", "stats", "subgraph")  # fmt: skip
-OF_RUNS = {"wcc", "hcc", "leiden", "louvain"}  # whose proofs are the cores', or sweep with the kernels of runs
+OF_RUNS = {"wcc", "hcc", "leiden", "louvain", "stats"}  # whose proofs are the cores', or sweep with the kernels of runs
 CASES = {  # kinds of graphs, all of 4-byte IDs: (algorithm, what it is asked beside ASKED)
     "directed": [
         *((name, {}) for name in (*EITHER, "bfs", "sssp", "egonet")),
