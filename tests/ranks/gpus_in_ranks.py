@@ -35,14 +35,14 @@ def compared(case: Case, ranks: Ranks, folder: Path, devices: str) -> tuple[str,
     return told, sent
 
 
-def kept(ranks: Ranks, folder: Path, devices: str) -> str:
+def kept(ranks: Ranks, folder: Path, devices: str, link: str) -> str:
     """What goes wrong where runs end after two checkpoints, and go on: on the GPUs, from the GPUs' on the cores, from
     the cores' on the GPUs; "" if nothing does."""
     told = ""
     for name in ("pagerank by blocks", "bfs by blocks"):
         case, alone = CASES[name], run(folder, CASES[name], None)
         for first, then in ((devices, devices), (devices, "host"), ("host", devices)):
-            slots = {"checkpoint": folder / f"{name} {first} {then}", "checkpoint_every": 1}
+            slots = {"checkpoint": folder / f"{name} {link} {first} {then}", "checkpoint_every": 1}
             begun = case._replace(run={**case.run, **slots, "devices": first})
             assert end_after(2, lambda begun=begun: run(folder, begun, ranks)), "it writes fewer checkpoints"
             found = run(folder, case._replace(run={**case.run, **slots, "devices": then, "resume": True}), ranks)
@@ -62,7 +62,7 @@ def main() -> None:
     else:
         rank_links._load_nccl = lambda: None
     ranks, found = Ranks(), dict[str, Any]()
-    found["kept"] = kept(ranks, folder, GPUS[gpus]) if "sssp" in names else ""
+    found["kept"] = kept(ranks, folder, GPUS[gpus], link) if "sssp" in names else ""
     for name in names:
         standin.WORK.seed(f"{name} {ranks.rank}")
         found[name], found[f"bytes of {name}"] = compared(CASES[name], ranks, folder, GPUS[gpus])
