@@ -31,7 +31,7 @@ from tests.torture.ordeals import (
 )
 
 ENOUGH_S = 60.0
-SLOW_TO_BEGIN = {"failing GPU memory": 600.0}  # it counts the calls of six commands before its first case
+SLOW_TO_BEGIN = {"failing GPU memory": 600.0}  # it counts the calls of its commands before its first case
 SHARES = {
     "bit flips": 3000, "truncation": 300, "pages": 120, "hostile stores": 150, "malformed inputs": 250, "archives": 200,
     "wrong answers": 600, "right answers": 63, "kills of ranks": 8,
