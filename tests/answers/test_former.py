@@ -107,6 +107,31 @@ def test_ranks_of_every_kind_go_on_after_removals_too(own, tmp_path):
     assert later.summary["supersteps"] < whole.summary["supersteps"]
 
 
+def test_vertex_0_and_whole_ranks_are_begun_with(tmp_path):
+    with gstream.open(Example(4, np.array([0, 1, 3]), np.array([1, 2, 3])).stored(tmp_path)) as graph:
+        former = graph.bfs(0)
+        former.write(tmp_path / "bfs.parquet")
+        for start in (former, tmp_path / "bfs.parquet"):
+            assert np.array_equal(graph.bfs(np.int64(0), start=start).to_numpy(), former.to_numpy())
+        with pytest.raises(UsageError, match="start: had source 0, and this run has 1"):
+            graph.bfs(1, start=former)
+        ranks = graph.pagerank(start={0: 1, 1: 2, 2: 1, 3: 0}, tol=1e-9, max_iter=300).to_numpy()["pagerank"]
+        np.testing.assert_allclose(ranks, graph.pagerank(tol=1e-9, max_iter=300).to_numpy()["pagerank"], atol=1e-6)
+
+
+def test_components_of_names_are_begun_with(tmp_path):
+    (tmp_path / "names.txt").write_text("ann bob\ncid dan\n")
+    (tmp_path / "more.txt").write_text("bob cid\n")
+    gstream.convert(tmp_path / "names.txt", tmp_path / "names.gs", string_ids=True).close()
+    gstream.update(tmp_path / "names.gs", tmp_path / "more.gs", add=tmp_path / "more.txt").close()
+    with gstream.open(tmp_path / "names.gs") as graph:
+        former = graph.wcc()
+        former.write(tmp_path / "wcc.parquet")
+    with gstream.open(tmp_path / "more.gs") as graph:
+        for start in (former, tmp_path / "wcc.parquet"):
+            assert graph.wcc(start=start, certify=True).summary["components"] == 1
+
+
 def refused(call, said):
     with pytest.raises((UsageError, InputError), match=re.escape(said)) as caught:
         call()
@@ -127,6 +152,8 @@ def test_what_is_not_sound_is_refused(tmp_path):
         refused(
             lambda: graph.pagerank(start=dict.fromkeys(range(9), 0.0) | {9: -1.0}), "a rank is negative or no number"
         )
+        refused(lambda: graph.pagerank(start={0: 1, 1: None}), "start: a rank is negative or no number")
+        refused(lambda: graph.pagerank(start={0: "one", 1: "two"}), "start: can't be read: ")
     (tmp_path / "other").mkdir()
     _, other = updated(tmp_path / "other", remove=True)
     with gstream.open(other) as graph:

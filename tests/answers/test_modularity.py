@@ -89,6 +89,15 @@ def test_answers_of_every_kind_are_taken(kind, tmp_path):
         ({0: 1, 1: None, 2: 2}, "partition: vertex 1 has no value. Give it one."),
         ({0: 1, 1: 1, 2: 1, 7: 1}, "partition: row 3: vertex 7 is not a vertex of "),
         ([[0, 1], [1, 2]], "partition: row 2: vertex 1 has a row before. Drop one."),
+        (
+            [[0, "a"], [1, 2]],
+            "partition: must be a result, a table with a column vertex, a mapping from vertices, or a ",
+        ),
+        (
+            {0: 2**70, 1: 1, 2: 1},
+            "partition: must be a result, a table with a column vertex, a mapping from vertices, or",
+        ),
+        ({0: [1], 1: [2], 2: [3]}, "partition: can't be read: "),
         ("absent.csv", "absent.csv: no such file. Name one with columns vertex and a value."),
         ("answer.xml", "partition answer.xml: the ending says the format; known are .parquet, .arrow, .npy, .txt"),
         ("broken.parquet", "broken.parquet: can't be read as its ending says"),

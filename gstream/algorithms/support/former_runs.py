@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.support.given_answers import GivenAnswer
+from gstream.algorithms.support.given_answers import GivenAnswer, is_whole
 from gstream.algorithms.support.session import Session
+from gstream.telemetry.plain_values import plain_values
 from pagestore.errors import InputError, UsageError
 
-OPTION = "--from"
 AGAIN = "Leave --from out."
 
 
@@ -25,16 +25,14 @@ def check_former(session: Session, answer: GivenAnswer, algorithm: str, **option
     which it must have the same), another graph, or edges removed since."""
     about, meta = answer.about, session.meta
     if about is None:
-        raise UsageError(
-            f"{OPTION} {answer.where}: does not say which run it is of, as .parquet and .arrow do. Write it as one."
-        )
+        raise UsageError(f"{answer.said}: does not say which run it is of, as .parquet and .arrow do. Write it as one.")
     if about["algorithm"] != algorithm:
-        raise UsageError(f"{OPTION} {answer.where}: is an answer of {about['algorithm']}, not of {algorithm}. {AGAIN}")
+        raise UsageError(f"{answer.said}: is an answer of {about['algorithm']}, not of {algorithm}. {AGAIN}")
     given = about.get("options") or {}
     for name, value in options.items():
         if _text(given.get(name)) != _text(value):
             raise UsageError(
-                f"{OPTION} {answer.where}: had {name} {_text(given.get(name)) or 'none'}, and this run has "
+                f"{answer.said}: had {name} {_text(given.get(name)) or 'none'}, and this run has "
                 f"{_text(value) or 'none'}. {AGAIN}"
             )
     if about["uuid"] == meta.uuid:
@@ -43,18 +41,19 @@ def check_former(session: Session, answer: GivenAnswer, algorithm: str, **option
     since = next((at for at, step in enumerate(changes) if step["from"] == about["uuid"]), None)
     if since is None:
         raise UsageError(
-            f"{OPTION} {answer.where}: is of another store, from which {session.store.path} was not made by gstream "
+            f"{answer.said}: is of another store, from which {session.store.path} was not made by gstream "
             f"update. {AGAIN}"
         )
     removed = sum(step["removed"] for step in changes[since:])
     if removed or any(step["weights_changed"] for step in changes[since:]):
         what = f"{removed} edges were removed" if removed else "weights changed"
-        raise UsageError(f"{OPTION} {answer.where}: {what} since, so {algorithm} must begin anew. {AGAIN}")
+        raise UsageError(f"{answer.said}: {what} since, so {algorithm} must begin anew. {AGAIN}")
 
 
 def _text(value: Any) -> str:
     """An option's value as an answer's file and a call have it: one value and a list of one are the same."""
-    listed = value if isinstance(value, (list, tuple)) else [] if value in (None, False) else [value]
+    value = plain_values(value)
+    listed = value if isinstance(value, list) else [] if value is None or value is False else [value]
     return ", ".join(map(str, listed))
 
 
@@ -81,7 +80,7 @@ def former_trees(session: Session, answer: GivenAnswer) -> np.ndarray:
     for found, values in answer.batches(session, answer.column("component")):
         names = values.dictionary_encode()
         listed: Any = names.dictionary
-        listed = listed.to_numpy() if listed.type.bit_width != 1 and _whole(listed) else listed.to_pylist()
+        listed = listed.to_numpy() if is_whole(listed) else listed.to_pylist()
         roots = session.store.lookup(listed, "component", InputError, lambda at: f"{answer.where}: ")
         label[found] = roots.astype(np.int64)[names.indices.to_numpy()] if len(found) else 0
     if (label[label] != label).any():
@@ -91,9 +90,3 @@ def former_trees(session: Session, answer: GivenAnswer) -> np.ndarray:
     trees = least[label]
     session.release(label)
     return trees
-
-
-def _whole(column: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(column.type))

@@ -18,7 +18,7 @@ import numpy as np
 from gstream.algorithms.support.session import Session
 from gstream.results.files import ABOUT, about_run
 from gstream.results.result import Result
-from pagestore.errors import InputError, UsageError
+from pagestore.errors import GstreamError, InputError, UsageError
 from pagestore.rowtext import DELIMITERS, ENDINGS, parted_name
 
 VERTEX = "vertex"
@@ -51,7 +51,7 @@ class GivenAnswer:
             raise UsageError(f"{self.option} {path}: the ending says the format; known are {', '.join(READ)}.")
         if not os.path.exists(path):
             raise InputError(f"{path}: no such file. Name one with columns {VERTEX} and a value.")
-        with self._reading():
+        with self.reading():
             getattr(self, READ[ending])(path)
 
     def _parquet(self, path: str) -> None:
@@ -102,17 +102,29 @@ class GivenAnswer:
         self._open = lambda: iter(opened(**names))
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def reading(self) -> Iterator[None]:
         """Errors of the libraries that read become one line."""
         import pyarrow as pa
 
         try:
             yield
         except (pa.ArrowException, OSError, ValueError) as error:
-            if isinstance(error, (InputError, UsageError)):
+            if isinstance(error, GstreamError):
                 raise
-            said = str(error).splitlines()[0].rstrip(".")
-            raise InputError(f"{self.where}: can't be read as its ending says: {said}. Name another file.") from None
+            said, ending = str(error).splitlines()[0].rstrip("."), " as its ending says" * (self.where != self.option)
+            raise InputError(f"{self.where}: can't be read{ending}: {said}. Name another answer.") from None
+
+    @property
+    def said(self) -> str:
+        """How messages about the option call it: with the file's name, if it is one."""
+        return self.option if self.where == self.option else f"{self.option} {self.where}"
+
+    def numbers(self, values: Any) -> np.ndarray:
+        """float64[n] of an Arrow array, nan where there is none. Raises InputError for what is no number."""
+        import pyarrow as pa
+
+        with self.reading():
+            return values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
     def column(self, *wanted: str) -> str:
         """The first of these names that there is, else the one column beside `vertex`. Raises InputError."""
@@ -131,14 +143,16 @@ class GivenAnswer:
         seen, first = np.zeros(session.meta.vertices, bool), 0
         session.reserve(seen)
         row = partial("{}: row {}: ".format, self.where)
-        with self._reading():
+        with self.reading():
             for batch in self._open():
                 ids = batch.column(batch.schema.get_field_index(VERTEX))
-                listed: Any = ids.to_pylist() if ids.null_count or not _is_whole(ids) else ids.to_numpy()
+                listed: Any = ids.to_pylist() if ids.null_count or not is_whole(ids) else ids.to_numpy()
                 found = session.store.lookup(listed, VERTEX, InputError, lambda at, first=first: row(first + at))
                 ascending = np.sort(found)  # np.unique takes fifty times as long
                 if (ascending[1:] == ascending[:-1]).any() or seen[found].any():
-                    at = next(at for at, v in enumerate(found) if seen[v] or v in found[:at])
+                    alone = np.zeros(len(found), bool)
+                    alone[np.unique(found, return_index=True)[1]] = True
+                    at = int(np.flatnonzero(seen[found] | ~alone)[0])
                     raise InputError(f"{self.where}: row {first + at}: vertex {listed[at]} has a row before. Drop one.")
                 seen[found] = True
                 yield found, batch.column(batch.schema.get_field_index(name))
@@ -146,7 +160,7 @@ class GivenAnswer:
         session.release(seen)
 
 
-def _is_whole(column: Any) -> bool:
+def is_whole(column: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_integer(column.type))
@@ -172,13 +186,13 @@ def _table_of(given: Any, option: str) -> Any:
         if isinstance(given, Mapping) or hasattr(given, "items"):
             vertices, values = map(list, zip(*given.items(), strict=True)) if len(given) else ([], [])
             return pa.table({VERTEX: _plain(vertices), "value": _plain(values)})
-        groups = [list(group) for group in given] if isinstance(given, Iterable) else None
-    except (pa.ArrowException, TypeError, ValueError) as error:
+        if isinstance(given, Iterable):
+            groups = [list(group) for group in given]
+            numbers = [number for number, group in enumerate(groups) for _ in group]
+            return pa.table({VERTEX: _plain([vertex for group in groups for vertex in group]), "value": numbers})
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise UsageError(f"{said[:-1]}: {str(error).splitlines()[0].rstrip('.')}.") from None
-    if groups is None:
-        raise UsageError(said)
-    numbers = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    return pa.table({VERTEX: _plain([vertex for group in groups for vertex in group]), "value": numbers})
+    raise UsageError(said)
 
 
 def _plain(values: list[Any]) -> list[Any]:
@@ -202,10 +216,11 @@ def given_communities(session: Session, given: Any) -> np.ndarray:
             raise InputError(
                 f"{answer.where}: vertex {session.user_ids(found[[where]])[0]} has no {name}. Give it one."
             )
-        if _is_whole(values):
+        if is_whole(values):
             label[found] = values.to_numpy()
         else:
-            coded = values.dictionary_encode()
+            with answer.reading():
+                coded = values.dictionary_encode()
             codes = np.array([number(value) for value in coded.dictionary.to_pylist()], np.int64)
             label[found] = codes[coded.indices.to_numpy()] if len(codes) else 0
         there[found] = True
@@ -223,7 +238,7 @@ def former_ranks(session: Session, given: Any) -> np.ndarray:
     answer, vertices = GivenAnswer(given, "--from"), session.meta.vertices
     rank = np.full(vertices, 1 / max(1, vertices))
     for found, values in answer.batches(session, answer.column("pagerank", "proximity", "value")):
-        numbers = values.fill_null(np.nan).to_numpy(zero_copy_only=False).astype(np.float64)
+        numbers = answer.numbers(values)
         if not (numbers >= 0).all() or np.isinf(numbers).any():
             raise InputError(f"{answer.where}: a rank is negative or no number. Name the answer of a run.")
         rank[found] = numbers
