@@ -26,7 +26,8 @@ from gstream.algorithms.communities import gpu_slices, moving
 from gstream.algorithms.communities.gpu_slices import MOST_SLICES, GpuSlices
 from gstream.algorithms.communities.levels import ALONE, Held, Level, Stored, Tables, coarser, lists_room
 from gstream.algorithms.components.forest import compress
-from gstream.algorithms.declaration import NOT_NEGATIVE, NUMBER, SEED, WEIGHTED, WHOLE, Algorithm, Option, Work
+from gstream.algorithms.declaration import NOT_NEGATIVE, RESOLUTION, SEED, WEIGHTED, WHOLE, Algorithm, Option, Work
+from gstream.algorithms.support.arguments import check_resolution
 from gstream.algorithms.support.session import Session
 from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
@@ -38,7 +39,7 @@ ALGORITHMS = (
         definition="edges count in either direction, repeated ones each; a self-loop counts twice at its vertex",
         columns=("vertex", "community"), groups=True,
         options=(
-            WEIGHTED, Option("resolution", NUMBER, 1.0, "more than 1: smaller communities"), SEED,
+            WEIGHTED, RESOLUTION, SEED,
             Option("max_levels", WHOLE, 32, "end after N levels"),
         ),
         proof=".community_proofs:certify_leiden", proof_bytes=200,
@@ -57,7 +58,7 @@ ALGORITHMS = (
         definition="edges count in either direction, repeated ones each; a self-loop counts twice at its vertex",
         columns=("vertex", "community"), groups=True,
         options=(
-            WEIGHTED, Option("resolution", NUMBER, 1.0, "more than 1: smaller communities"), SEED,
+            WEIGHTED, RESOLUTION, SEED,
             Option("max_levels", WHOLE, 32, "end after N levels"),
         ),
         proof=".community_proofs:certify_louvain", proof_bytes=200, certificate="modularity summed again",
@@ -90,12 +91,6 @@ def run_leiden(session: Session, weighted: bool, resolution: float, seed: int, m
 def run_louvain(session: Session, weighted: bool, resolution: float, seed: int, max_levels: int) -> Answer:
     """Column community. Summary: communities, modularity, levels. Raises UsageError, ResourceError."""
     return _run(session, False, weighted, resolution, seed, max_levels)
-
-
-def check_resolution(resolution: float) -> None:
-    """Raise UsageError for one that means nothing."""
-    if not (math.isfinite(resolution) and resolution >= 0):
-        raise UsageError(f"--resolution {resolution}: must be a number of at least 0. The default is 1.")
 
 
 def _run(session: Session, refined: bool, weighted: bool, resolution: float, seed: int, max_levels: int) -> Answer:
@@ -230,8 +225,8 @@ class Partition:
 
     def _on_gpu(self) -> GpuSlices | None:
         """What a GPU is to hold, if it does the slices."""
-        one = self.session.on_gpus and len(self.session.engine.devices) == 1
-        if not one or self.at_once or self.level.entries < gpu_slices.ON_GPU or not self.twice:
+        small = self.at_once or self.level.entries < gpu_slices.ON_GPU
+        if not self.session.on_one_gpu or small or not self.twice:
             return None
         lists = self.level.whole()
         return None if lists is None else GpuSlices(self.session, lists)

@@ -26,6 +26,7 @@ from gstream.algorithms.declaration import (
     Option,
     Work,
 )
+from gstream.algorithms.support.arguments import check_resolution
 from gstream.algorithms.support.edgerows import natural_names
 from gstream.algorithms.support.given_answers import given_communities
 from gstream.algorithms.support.refusal import check_said, refuse
@@ -33,7 +34,6 @@ from gstream.algorithms.support.session import Session
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.records import record_kernel
 from gstream.results.column import Answer, Column
-from pagestore.errors import UsageError
 
 ALGORITHM = Algorithm(
     "modularity", "modularity of given communities",
@@ -98,8 +98,7 @@ def run_modularity(
 
     partition: a Result with a column community or component, a table, a mapping, groups of vertices, or a file.
     Raises UsageError, InputError (a vertex in no community, or in two)."""
-    if not (math.isfinite(resolution) and resolution >= 0):
-        raise UsageError(f"--resolution {resolution}: must be a number of at least 0. The default is 1.")
+    check_resolution(resolution)
     vertices = session.meta.vertices
     session.check_memory(VERTEX_BYTES * vertices, weights=weighted)
     side = given_communities(session, partition)

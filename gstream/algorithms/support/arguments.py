@@ -114,6 +114,12 @@ def check_tolerance(tol: float, max_iter: int, iterations: int | None = None) ->
             raise UsageError(f"{flag} {count}: must be at least 0. It counts iterations.")
 
 
+def check_resolution(resolution: float) -> None:
+    """Raise UsageError for one that means nothing."""
+    if not (math.isfinite(resolution) and resolution >= 0):
+        raise UsageError(f"--resolution {resolution}: must be a number of at least 0. The default is 1.")
+
+
 def unreached(dtype: np.dtype) -> Any:
     """The distance, as a scalar of `dtype`, of a vertex without a path: INF of that type."""
     dtype = np.dtype(dtype)
