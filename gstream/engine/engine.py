@@ -189,8 +189,10 @@ class Engine(LiftedCaps):
         """The plan of a program for the devices of an exchange: all, or the first one."""
         options = replace(self.options, direction="auto", chunk_vertices=None) if self.any_way else self.options
         graph = self.graph.turn() if type(program).backward else self.graph
-        rooms = zip(exchange.devices, self._device_memories(), strict=False)
-        places = [Place(not device.in_place, room or NO_CAP, exchange.first) for device, room in rooms]
+        caps = [NO_CAP if room is None else room for room in self._device_memories()]
+        places = [
+            Place(not device.in_place, cap, exchange.first) for device, cap in zip(exchange.devices, caps, strict=False)
+        ]
         where = places, exchange.partition, self.host_memory, self._known[code.uses_edge]
         decodes, reads = (
             all(device.decodes for device in exchange.devices),
