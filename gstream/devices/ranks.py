@@ -16,6 +16,8 @@ import numpy as np
 from gstream.devices.job import Range
 from pagestore.errors import GstreamError, LibraryMissingError
 
+Ways = tuple[tuple[str, str], ...]  # direction, and the name of the page table that it reads
+ReadsWrites = Callable[[Ways], tuple[np.ndarray, np.ndarray]]  # uint64[ceil(V / 64)] of what a rank so reads and writes
 STREAMED = 1  # the tag of arrays that go while other calls are made
 FAILED = 1 << 14  # the tag of a rank's word that it has failed; any tag will do on a communicator of its own
 SETTLE_SECONDS = 1.0  # in which a rank that fails hears of others that fail for the same reason

@@ -16,8 +16,8 @@ import numpy as np
 from gstream.devices.base import Device
 from gstream.devices.host.device import HostDevice
 from gstream.devices.host.mirrors import PartOfRank
-from gstream.devices.host.own_slices import OwnSliceExchange, Ways
-from gstream.devices.ranks import Ranks
+from gstream.devices.host.own_slices import OwnSliceExchange
+from gstream.devices.ranks import Ranks, ReadsWrites, Ways
 from gstream.hostcode.generate import BLOCK
 from gstream.options.run_options import RunOptions
 from gstream.paging.own_ids import OwnIds
@@ -105,9 +105,7 @@ class OwnSlices:
         return self._exchanges[name].ids
 
 
-def reads_and_writes(
-    store: Store, ranks: Ranks | None, tables: dict[str, PageTable]
-) -> Callable[[Ways], tuple[np.ndarray, np.ndarray]] | None:  # fmt: skip
+def reads_and_writes(store: Store, ranks: Ranks | None, tables: dict[str, PageTable]) -> ReadsWrites | None:
     """What a rank's part of a graph says of the vertices that its pages read and write, by store IDs; None of a whole
     store. tables: all of the graph's."""
     if ranks is None or not store.meta.parts:

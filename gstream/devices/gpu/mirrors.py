@@ -7,7 +7,7 @@ the values. Where most of a slice is told, the slice goes whole: that takes no k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +25,6 @@ from gstream.devices.ranks import Ranks
 
 WHOLE = 0.75  # of a slice's values, from which on all of them go
 WIDTHS = (4, 8)  # bytes of values that go by lists
-Ways = tuple[tuple[str, str], ...]  # direction, and the name of the page table that it reads
-ReadsWrites = Callable[[Ways], tuple[np.ndarray, np.ndarray]]  # uint64[ceil(V / 64)] of what a rank so reads and writes
 
 
 def goes_by_lists(state: GpuState) -> bool:

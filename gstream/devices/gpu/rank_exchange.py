@@ -23,12 +23,12 @@ from gstream.devices.gpu.exchange import (
     reduce,
     sum_hubs,
 )  # fmt: skip
-from gstream.devices.gpu.mirrors import GpuMirrors, ReadsWrites, Ways, goes_by_lists
+from gstream.devices.gpu.mirrors import GpuMirrors, goes_by_lists
 from gstream.devices.gpu.rank_links import Link, Part
 from gstream.devices.gpu.vertex_state import GpuState
 from gstream.devices.host.vertex_state import BITS, bit_words
 from gstream.devices.job import Range
-from gstream.devices.ranks import Ranks
+from gstream.devices.ranks import Ranks, ReadsWrites, Ways
 from gstream.hostcode.generate import BLOCK
 from gstream.paging.ownership import Partition
 from gstream.paging.page_table import PageTable

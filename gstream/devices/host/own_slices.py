@@ -8,7 +8,7 @@ ranks, which add them up in the order of pages, as one process does it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -19,15 +19,13 @@ from gstream.devices.host.rank_exchange import RankExchange
 from gstream.devices.host.streamed_sums import ENDLESS, PIECES, StreamedSums
 from gstream.devices.host.vertex_state import COMBINE, bit_words, degrees_of_bits
 from gstream.devices.job import Range, Step
-from gstream.devices.ranks import Ranks
+from gstream.devices.ranks import Ranks, ReadsWrites, Ways
 from gstream.hostcode.bitmaps import count_bits
 from gstream.hostcode.generate import BLOCK
 from gstream.paging.own_ids import OwnIds
 from gstream.paging.page_table import PageTable
 from gstream.telemetry.trace import Trace
 
-Ways = tuple[tuple[str, str], ...]  # direction, and the name of the page table that it reads
-ReadsWrites = Callable[[Ways], tuple[np.ndarray, np.ndarray]]  # by store IDs
 DEGREES_A_WORD = 22  # bits: frontiers of more vertices are weighed by a sample
 
 
