@@ -10,6 +10,7 @@ from compilers import needs_gxx
 
 from gstream.devices.gpu import edge_sort
 from gstream.devices.gpu.edge_sort import GpuEdgeSorter
+from gstream.devices.gpu.memory import Memory
 from gstream.interop.sorting import sorter_for
 from pagestore.convert.sorter import SorterError
 from pagestore.memory import convert_arrays
@@ -101,4 +102,18 @@ class TestTheCoresGoOn:
             raise standin.LogicError("an illegal address")
 
         monkeypatch.setattr(GpuEdgeSorter, "_sort", fail)
+        self.check(tmp_path, "an illegal address")
+
+    def test_of_errors_of_cuda_that_show_again_at_the_end(self, tmp_path, monkeypatch):
+        let_go = Memory.let_go
+
+        def fail(*arguments):
+            raise standin.LogicError("an illegal address")
+
+        def fail_again(memory):
+            let_go(memory)
+            raise memory.gpu.fault("", "an illegal address")
+
+        monkeypatch.setattr(GpuEdgeSorter, "_sort", fail)
+        monkeypatch.setattr(Memory, "let_go", fail_again)
         self.check(tmp_path, "an illegal address")

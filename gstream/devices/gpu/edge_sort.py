@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -233,7 +233,7 @@ class GpuEdgeSorter:
         """See EdgeSorter."""
         memory, self._memory = self._memory, None
         if memory is not None:
-            with memory.gpu:
+            with suppress(GstreamError), memory.gpu:  # after some errors of CUDA, every call fails
                 memory.let_go()
                 self._arrays, self._stream = {}, None
                 self._lanes.clear()
