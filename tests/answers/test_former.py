@@ -119,6 +119,15 @@ def test_vertex_0_and_whole_ranks_are_begun_with(tmp_path):
         np.testing.assert_allclose(ranks, graph.pagerank(tol=1e-9, max_iter=300).to_numpy()["pagerank"], atol=1e-6)
 
 
+def test_sources_are_begun_with_in_any_order_and_graphs_without_vertices(tmp_path):
+    with gstream.open(Example(4, np.array([0, 1, 3]), np.array([1, 2, 3])).stored(tmp_path)) as graph:
+        assert graph.bfs([3, 0], start=graph.bfs([0, 3])).summary["reached"] == 4
+    none = np.zeros(0, np.int64)
+    with gstream.from_edges(none, none) as graph:
+        assert graph.wcc(start=graph.wcc()).summary["components"] == 0
+        assert graph.pagerank(start=graph.pagerank()).summary["converged"]
+
+
 def test_components_of_names_are_begun_with(tmp_path):
     (tmp_path / "names.txt").write_text("ann bob\ncid dan\n")
     (tmp_path / "more.txt").write_text("bob cid\n")

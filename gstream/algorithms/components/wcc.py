@@ -85,8 +85,9 @@ def run_wcc(session: Session, start: Any = None) -> Answer:
         answer = GivenAnswer(start, "--from")
         check_former(session, answer, "wcc")
         session.check_memory(FORMER_BYTES * session.meta.vertices)
-        former = former_trees(session, answer)
-        session.reserve(former)
+        if session.meta.vertices:
+            former = former_trees(session, answer)
+            session.reserve(former)
     labels, found = _united(session, former=former)
     return [Column("component", labels, holds="natural")], found
 

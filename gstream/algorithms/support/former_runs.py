@@ -51,10 +51,11 @@ def check_former(session: Session, answer: GivenAnswer, algorithm: str, **option
 
 
 def _text(value: Any) -> str:
-    """An option's value as an answer's file and a call have it: one value and a list of one are the same."""
+    """An option's value as an answer's file and a call have it. One value and a list of one are the same, and so are
+    lists in another order."""
     value = plain_values(value)
     listed = value if isinstance(value, list) else [] if value is None or value is False else [value]
-    return ", ".join(map(str, listed))
+    return ", ".join(sorted(map(str, listed)))
 
 
 def former_distances(session: Session, answer: GivenAnswer, dtype: np.dtype, none: Any) -> np.ndarray:
