@@ -115,6 +115,16 @@ def test_what_is_no_partition_is_refused(partition, said, tmp_path, monkeypatch)
     assert str(caught.value).startswith(said) and "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_names_may_look_like_numbers(ending, tmp_path):
+    (tmp_path / "names.txt").write_text("01 1\n1 1e3\n002 NA\n")
+    gstream.convert(tmp_path / "names.txt", tmp_path / "names.gs", string_ids=True).close()
+    with gstream.open(tmp_path / "names.gs") as graph:
+        graph.wcc().write(tmp_path / f"parts.{ending}")
+        found = graph.modularity(tmp_path / f"parts.{ending}", undirected=True).summary
+    assert found["communities"] == 2 and abs(found["modularity"] - 4 / 9) < 1e-12
+
+
 def test_the_resolution_is_a_number(tmp_path):
     with gstream.open(Example(3, np.array([0, 1]), np.array([1, 2])).stored(tmp_path)) as graph:
         with pytest.raises(UsageError, match=r"resolution -1\.0: must be a number of at least 0"):

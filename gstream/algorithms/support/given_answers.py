@@ -33,6 +33,7 @@ class GivenAnswer:
     def __init__(self, given: Any, option: str) -> None:
         """option: how messages call it. Raises UsageError for what is no answer, InputError for a file that is none."""
         self.option, self.about, self.where = option, None, option
+        self._by_names = False  # texts have names of vertices, also where these look like numbers
         if isinstance(given, Result):
             self.about = about_run(given)
             self.names, self._open = given.columns, given.arrow_batches
@@ -91,7 +92,8 @@ class GivenAnswer:
 
         def opened(**names: Any) -> Any:
             stream = pa.input_stream(path, compression="detect")
-            return csv.open_csv(stream, csv.ReadOptions(**names), parsing)
+            types = csv.ConvertOptions(column_types={VERTEX: pa.string()} if self._by_names else None)
+            return csv.open_csv(stream, csv.ReadOptions(**names), parsing, types)
 
         names: dict[str, Any] = {}
         with opened() as reader:
@@ -143,6 +145,7 @@ class GivenAnswer:
         seen, first = np.zeros(session.meta.vertices, bool), 0
         session.reserve(seen)
         row = partial("{}: row {}: ".format, self.where)
+        self._by_names = session.meta.id_kind == "strings"
         with self.reading():
             for batch in self._open():
                 ids = batch.column(batch.schema.get_field_index(VERTEX))
