@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from choice import MODE
 from rank_processes import CUDA_TESTS, HERE, mpiexec, split_all
 
+from gstream.devices.gpu.driver import DeviceError, Gpu
+from gstream.devices.gpu.rank_links import NcclLink
 from tests.cuda.compilers import needs_gxx
 
 pytestmark = needs_gxx
@@ -47,3 +50,29 @@ def test_gpus_of_ranks_exchange_values_and_on_parts_those_of_mirrors(outcome):
 @pytest.mark.long
 def test_checkpoints_of_gpus_and_of_cores_are_taken_up_by_both(outcome):
     assert [found["kept"] for found in outcome] == ["", ""]
+
+
+class LonelyGpu:
+    """As far as an error names it."""
+
+    index, name, fault = 3, "H100", Gpu.fault
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+
+def test_errors_of_nccl_name_the_gpu():
+    def fail(*arguments):
+        raise RuntimeError("NCCL_ERROR_INVALID_USAGE (5)")
+
+    nccl = SimpleNamespace(get_unique_id=lambda: b"id", comm_init_rank_scalable=fail, group_start=fail)
+    alone = SimpleNamespace(size=2, rank=0, first=True, of_first=lambda value: value)
+    with pytest.raises(DeviceError, match=r"^cuda:3 \(H100\), NCCL: NCCL_ERROR_INVALID_USAGE \(5\)\. There is"):
+        NcclLink(alone, nccl, [LonelyGpu()])
+    nccl.comm_init_rank_scalable = lambda *arguments: 1
+    where = SimpleNamespace(gpu=LonelyGpu(), stream=SimpleNamespace(handle=0))
+    with pytest.raises(DeviceError, match="NCCL: NCCL_ERROR_INVALID_USAGE"):
+        NcclLink(alone, nccl, [where.gpu]).swap(where, 0, [], [])

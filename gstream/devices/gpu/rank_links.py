@@ -8,7 +8,8 @@ arrays are in place once the stream gets there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from gstream.devices.gpu.driver import Gpu
 from gstream.devices.ranks import Ranks
+from pagestore.errors import GstreamError
 
 PIECE_BYTES = 8 << 20  # of each part, that is in pinned memory at once
 UINT8 = 1  # ncclUint8
@@ -87,7 +89,7 @@ class StagedLink:
 
 
 class NcclLink:
-    """By NCCL, in a communicator for the GPUs of one number on all ranks.
+    """By NCCL, in a communicator for the GPUs of one number on all ranks. Raises DeviceError where NCCL fails.
 
     nccl: nccl4py's bindings. A collective's ring would move no fewer bytes to a rank than parts that go straight to who
     takes them, and knows no OR.
@@ -100,22 +102,34 @@ class NcclLink:
         self._communicators = []
         for gpu in gpus:
             told = ranks.of_first(bytes(nccl.get_unique_id()) if ranks.first else None)
-            with gpu:
+            with _said_of(gpu), gpu:
                 made = nccl.comm_init_rank_scalable(ranks.size, ranks.rank, 1, bytearray(told), 0)
             self._communicators.append(made)
 
     def swap(self, where: OnStream, number: int, gives: Sequence[Part], takes: Sequence[Part]) -> None:
         nccl, communicator, stream = self._nccl, self._communicators[number], int(where.stream.handle)
-        nccl.group_start()
-        for part in gives:
-            nccl.send(part.address, part.nbytes, UINT8, part.rank, communicator, stream)
-        for part in takes:
-            nccl.recv(part.address, part.nbytes, UINT8, part.rank, communicator, stream)
-        nccl.group_end()
+        with _said_of(where.gpu):
+            nccl.group_start()
+            for part in gives:
+                nccl.send(part.address, part.nbytes, UINT8, part.rank, communicator, stream)
+            for part in takes:
+                nccl.recv(part.address, part.nbytes, UINT8, part.rank, communicator, stream)
+            nccl.group_end()
         self._ranks.bytes_sent += sum(part.nbytes for part in gives)
 
     def close(self) -> None:
         """Communicators stay for the process's next graph, as making them takes a second; they end with it."""
+
+
+@contextmanager
+def _said_of(gpu: Gpu) -> Iterator[None]:
+    """An error of NCCL's, whatever its class, becomes one of the GPU."""
+    try:
+        yield
+    except GstreamError:
+        raise
+    except Exception as error:
+        raise gpu.fault("NCCL", error) from error
 
 
 def make_link(ranks: Ranks, gpus: Sequence[Gpu]) -> Link:
