@@ -126,8 +126,9 @@ def _stub(entry: Any) -> str:
     given = ["self", *own, "certify: bool = False", "**options: Any"]
     first = f"    def {entry.name}({', '.join(given)}) -> Result:"
     if len(first) > WIDTH:
-        inner = fill(f"{', '.join(given)},", WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
-        first = f"    def {entry.name}(\n{inner}\n    ) -> Result:  # fmt: skip"
+        whole = ", ".join(one.replace(" ", "\0") for one in given)  # no parameter goes over two lines
+        inner = fill(f"{whole},", WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8, break_on_hyphens=False)
+        first = f"    def {entry.name}(\n{inner}\n    ) -> Result:  # fmt: skip".replace("\0", " ")
     lines = [
         fill(
             line,

@@ -13,8 +13,8 @@ class Methods(ABC):
         """Run an algorithm by name with its own options and RunOptions."""
 
     def bfs(
-        self, source: Any = None, depth_limit: int | None = None, predecessors: bool = True, targets: Any = None, start:
-        Any = None, certify: bool = False, **options: Any,
+        self, source: Any = None, depth_limit: int | None = None, predecessors: bool = True, targets: Any = None,
+        start: Any = None, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Breadth-first search: fewest edges from a source. Columns: vertex, distance, predecessor.
 
@@ -24,8 +24,8 @@ class Methods(ABC):
         - depth_limit: go at most N edges far; default: to the end.
         - predecessors: the column predecessor, and the pass that finds it.
         - targets: user IDs, or a file with vertices, one a line: end where the farthest of them is reached.
-        - start: a result, a table, a mapping from user IDs, or a file with go on from the answer of an earlier run, as
-          of the store before an update.
+        - start: a result, a table, a mapping from user IDs, or a file with the answer of an earlier run, as of the
+          store before an update, to go on from.
         - certify: prove the answer (exact).
         """
 
@@ -48,8 +48,8 @@ class Methods(ABC):
         - float64: values in double precision.
         - active_above: changes of a rank by this much or less are not taken; default: all are.
         - execution: async: new values are visible at once; fewer sweeps from disk.
-        - start: a result, a table, a mapping from user IDs, or a file with go on from the answer of an earlier run, as
-          of the store before an update.
+        - start: a result, a table, a mapping from user IDs, or a file with the answer of an earlier run, as of the
+          store before an update, to go on from.
         - certify: prove the answer (a bound of the error).
 
         Definition: dangling vertices give to all, or by personalization; repeated edges count, by weights if weighted.
@@ -71,16 +71,16 @@ class Methods(ABC):
         - cutoff: vertices farther away count as not reached.
         - targets: user IDs, or a file with vertices, one a line: end where the farthest of them is reached.
         - execution: async: new values are visible at once; fewer sweeps from disk.
-        - start: a result, a table, a mapping from user IDs, or a file with go on from the answer of an earlier run, as
-          of the store before an update.
+        - start: a result, a table, a mapping from user IDs, or a file with the answer of an earlier run, as of the
+          store before an update, to go on from.
         - certify: prove the answer (exact; of float weights a bound of the error).
         """
 
     def wcc(self, start: Any = None, certify: bool = False, **options: Any) -> Result:
         """Weakly connected components, named by their least vertex. Columns: vertex, component.
 
-        - start: a result, a table, a mapping from user IDs, or a file with go on from the answer of an earlier run, as
-          of the store before an update.
+        - start: a result, a table, a mapping from user IDs, or a file with the answer of an earlier run, as of the
+          store before an update, to go on from.
         - certify: prove the answer (exact).
         """
 
@@ -119,8 +119,8 @@ class Methods(ABC):
         """
 
     def betweenness(
-        self, k: int | None = None, normalized: bool = True, seed: int | None = None, source: Any = None, endpoints:
-        bool = False, weighted: bool = False, certify: bool = False, **options: Any,
+        self, k: int | None = None, normalized: bool = True, seed: int | None = None, source: Any = None,
+        endpoints: bool = False, weighted: bool = False, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Betweenness centrality, as NetworkX. Columns: vertex, betweenness.
 
@@ -189,8 +189,8 @@ class Methods(ABC):
         """
 
     def hits(
-        self, max_iter: int = 100, tol: float = 1e-08, normalized: bool = True, weighted: bool = False, certify: bool =
-        False, **options: Any,
+        self, max_iter: int = 100, tol: float = 1e-08, normalized: bool = True, weighted: bool = False,
+        certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Hubs and authorities, each of sum 1 as NetworkX. Columns: vertex, hub, authority.
 
@@ -246,8 +246,8 @@ class Methods(ABC):
         """
 
     def closeness(
-        self, wf_improved: bool = True, k: int | None = None, seed: int = 0, weighted: bool = False, certify: bool =
-        False, **options: Any,
+        self, wf_improved: bool = True, k: int | None = None, seed: int = 0, weighted: bool = False,
+        certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Closeness centrality, over paths to a vertex as NetworkX. Columns: vertex, closeness.
 
@@ -280,8 +280,8 @@ class Methods(ABC):
         """
 
     def heat(
-        self, initial: Any = None, iterations: int = 10, rate: float | None = None, certify: bool = False, **options:
-        Any,
+        self, initial: Any = None, iterations: int = 10, rate: float | None = None, certify: bool = False,
+        **options: Any,
     ) -> Result:  # fmt: skip
         """Heat simulation (CuSha, Garaph). Columns: vertex, temperature.
 
@@ -440,8 +440,8 @@ class Methods(ABC):
         """
 
     def modularity(
-        self, partition: Any = None, weighted: bool = False, resolution: float = 1.0, undirected: bool = False, certify:
-        bool = False, **options: Any,
+        self, partition: Any = None, weighted: bool = False, resolution: float = 1.0, undirected: bool = False,
+        certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Modularity of given communities. Columns: community, vertices, inside, strength, modularity.
 
@@ -460,8 +460,8 @@ class Methods(ABC):
         """
 
     def leiden(
-        self, weighted: bool = False, resolution: float = 1.0, seed: int = 0, max_levels: int = 32, certify: bool =
-        False, **options: Any,
+        self, weighted: bool = False, resolution: float = 1.0, seed: int = 0, max_levels: int = 32,
+        certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Communities, connected (Leiden). Columns: vertex, community.
 
@@ -477,8 +477,8 @@ class Methods(ABC):
         """
 
     def louvain(
-        self, weighted: bool = False, resolution: float = 1.0, seed: int = 0, max_levels: int = 32, certify: bool =
-        False, **options: Any,
+        self, weighted: bool = False, resolution: float = 1.0, seed: int = 0, max_levels: int = 32,
+        certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Communities (Louvain). Columns: vertex, community.
 
@@ -505,8 +505,8 @@ class Methods(ABC):
         """
 
     def egonet(
-        self, source: Any = None, radius: float = 1, center: bool = True, undirected: bool = False, weighted: bool =
-        False, certify: bool = False, **options: Any,
+        self, source: Any = None, radius: float = 1, center: bool = True, undirected: bool = False,
+        weighted: bool = False, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
         """Edges among the vertices within some edges of a source. Columns: source, target, weight.
 

@@ -74,7 +74,7 @@ class Option:
 
 
 FLAGS = {"start": "from"}  # on the command line, of options whose name there is a keyword of Python
-START = Option("start", ANSWER, None, "go on from the answer of an earlier run, as of the store before an update")
+START = Option("start", ANSWER, None, "the answer of an earlier run, as of the store before an update, to go on from")
 SOURCE = Option("source", VERTICES, None, "start here")
 FLOAT64 = Option("float64", SWITCH, False, "values in double precision")
 EXECUTION = Option("execution", SYNC_OR_ASYNC, "sync", "async: new values are visible at once; fewer sweeps from disk")
