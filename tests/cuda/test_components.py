@@ -12,11 +12,12 @@ from scipy.sparse.csgraph import connected_components
 
 from gstream.algorithms.components.forest import HostForest
 from gstream.algorithms.components.gpu_forest import HEADS_PART
-from gstream.algorithms.components.wcc import run_wcc
+from gstream.algorithms.components.wcc import _united, run_wcc
 from gstream.algorithms.support.session import Session
 from gstream.devices.gpu.forest_tree import Tree
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions
+from gstream.records.held import on_host
 from gstream.telemetry.trace import ChromeTrace
 
 V, APART = 1500, 60  # vertices with edges; the last of them form components of their own
@@ -91,6 +92,24 @@ def test_labels_are_the_least_vertices(graph, launched, monkeypatch, devices, la
         run_wcc(session)
         if len(devices.split(",")) == 1:  # several look at lists that one knows to be in the giant
             assert edges <= session.stats.edges_visited + V
+
+
+@pytest.mark.covering(1)
+@pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
+def test_trees_of_an_earlier_answer_are_linked_also_where_heads_lie_on_gpus(graph, devices):
+    """The giant is there, and edges of cliques were added since: their heads need not be full."""
+    store, expected, _ = graph
+    of_store = expected[store.natural_of(np.arange(ALL))]
+    members = np.flatnonzero(of_store == np.bincount(of_store).argmax())
+    with Engine(store, RunOptions(devices=[devices])) as engine:
+        with Session(engine) as session:
+            run_wcc(session)
+        with Session(engine) as session:
+            former = np.arange(ALL, dtype=session.id_dtype)
+            former[members] = members[0]
+            labels, found = _united(session, former=former)
+            assert np.array_equal(on_host(labels), of_store)
+    assert found["components"] == len(np.unique(expected))
 
 
 def moving(session):

@@ -202,10 +202,10 @@ class GpuForest:
             self._each(lambda d: self.trees[d].set_giant(giant))
 
     def pages_outside(self, name: str, least: int, first: bool, last: bool) -> np.ndarray | None:
-        """As HostForest has it. If nothing may be left to link, labels are queued before that is known. `least` is more
-        than a head has, so if no head outside the giant is full, not even degrees have to come."""
+        """As HostForest has it. If nothing may be left to link, labels are queued before that is known. If `least` is
+        more than a head has, and no head outside the giant is full, not even degrees have to come."""
         tree, kept = self.trees[0], f"heads/{self.session.store.topology(name).name}"
-        full = tree.mark_full(kept, self.session.head_rows(name))
+        full = least > HEAD_NEIGHBOURS and tree.mark_full(kept, self.session.head_rows(name))
         if full and not self._outside(last):
             return None
         kept = "in_degree" if name == "in" and self.session.meta.directed else "degree"
