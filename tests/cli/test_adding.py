@@ -80,7 +80,7 @@ def test_a_file_in_a_family_is_all(tmp_path: Path) -> None:
     done = python(tmp_path, "-m", "gstream", "run", "hardest", "--help")
     assert done.returncode == 0, done.stderr
     assert "--most N  neighbours of a larger degree don't count; default: all do." in done.stdout
-    assert "coloring, hardest, mis, leiden" in " ".join(done.stdout.split())
+    assert "coloring, hardest, mis, modularity, leiden" in " ".join(done.stdout.split())
     said = python(
         tmp_path, "-c",
         f"import sys; sys.path.append({str(ROOT / 'docs')!r}); import gstream, inspect, reference\n"
