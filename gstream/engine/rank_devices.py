@@ -40,7 +40,10 @@ def specs_of_rank(options: RunOptions, edges: int) -> tuple[list[DeviceSpec], st
             f"--devices {','.join(options.devices)}: a rank has the cores of its machine, as one device, or GPUs. Pass "
             "--devices host or --devices cuda:0,1, and start more ranks."
         )
-    own, why = _own_gpus(ranks, [spec.seed for spec in wanted])
+    named = [spec.seed for spec in wanted]
+    if len(set(named)) < len(named):
+        raise UsageError(f"--devices {','.join(options.devices)}: ranks don't share a GPU. Name each one once.")
+    own, why = _own_gpus(ranks, named)
     if not own:
         raise UsageError(f"--devices {','.join(options.devices)}: {why}. Name more, or start fewer ranks.")
     return [DeviceSpec("cuda", number) for number in own], ""

@@ -276,7 +276,7 @@ class Conversion(Job):
         if self.elsewhere is not None:
             self.report.notes.append(f"the host's cores sorted the edges: {why}.")
             self.elsewhere.sorter.close()
-            self.elsewhere = None
+            self.elsewhere, self.report.sorted_on = None, "host"
 
     def _by_sorter(self, sort: Callable[[Elsewhere], SortedEdges]) -> SortedEdges | None:
         """What a sorter makes; None where there is none, or it gives up."""

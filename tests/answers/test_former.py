@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import choice
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import gstream
@@ -153,6 +155,9 @@ def test_what_is_not_sound_is_refused(tmp_path):
     former["bfs"].write(tmp_path / "bfs.csv")
     with gstream.open(new) as graph:
         refused(lambda: graph.bfs(7, start=tmp_path / "bfs.csv"), "does not say which run it is of")
+        foreign = pq.read_table(tmp_path / "bfs.parquet").replace_schema_metadata({"gstream": json.dumps(["theirs"])})
+        pq.write_table(foreign, tmp_path / "foreign.parquet")
+        refused(lambda: graph.bfs(7, start=tmp_path / "foreign.parquet"), "does not say which run it is of")
         refused(lambda: graph.bfs(7, start=former["sssp"]), "is an answer of sssp, not of bfs. Leave start out.")
         refused(lambda: graph.bfs(8, start=former["bfs"]), "had source 7, and this run has 8. Leave start out.")
         refused(lambda: graph.sssp([7, 11], float64=True, start=former["sssp"]), "had float64 none, and this run has")

@@ -171,9 +171,10 @@ def is_whole(column: Any) -> bool:
 
 def _read_about(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any] | None:
     try:
-        return json.loads(metadata[ABOUT.encode()]) if metadata and ABOUT.encode() in metadata else None
+        about = json.loads(metadata[ABOUT.encode()]) if metadata and ABOUT.encode() in metadata else None
     except ValueError:
         return None
+    return about if isinstance(about, dict) and {"algorithm", "uuid"} <= about.keys() else None  # else another's
 
 
 def _table_of(given: Any, option: str) -> Any:
