@@ -57,6 +57,7 @@ class Block:
 
     end: bytes of the stored (compressed) file up to the last of these lines; exact unless it is compressed.
     breaks: int64[] places of line feeds in quoted fields, where `data` has HIDDEN.
+    said: the lines as the file has them, at the same places; None where `data` was not rewritten for the kernels.
     """
 
     data: np.ndarray
@@ -64,12 +65,18 @@ class Block:
     offset: int
     end: int = 0
     breaks: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    said: np.ndarray | None = None
 
     def text(self) -> bytes:
         return self.data[: self.size].tobytes()
 
     def told(self, begin: int, line: bytes) -> tuple[bytes, int]:
-        """The line at `begin`, its line feeds as they were, and how many of them stand before it in this block."""
+        """The line at `begin` as the file has it, and how many line feeds of quoted fields stand before it.
+
+        A line that was made blank stays blank: it is left out.
+        """
+        if self.said is not None and line.strip(b" "):
+            line = self.said[begin : begin + len(line)].tobytes()
         first, last = np.searchsorted(self.breaks, (begin, begin + len(line)))
         if first == last:
             return line, int(first)

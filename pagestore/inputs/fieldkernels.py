@@ -108,19 +108,24 @@ def _is_marked_number(buf: np.ndarray, first: np.uint64, last: np.uint64, decima
 
 
 @compiled
-def plain_numbers(
-    buf: np.ndarray, bounds: np.ndarray, lines: np.ndarray, decimal: np.int64, wrong: np.ndarray
-) -> None:  # fmt: skip
+def plain_numbers(buf: np.ndarray, bounds: np.ndarray, lines: np.ndarray, decimal: np.int64) -> None:
     """Write the numbers in the fields `bounds` uint64[n, 2] of plain lines anew: no quotes, no thousands, a point.
 
-    wrong: bool[n], becomes True for a field that is no number so.
+    A quote before a field that is no number so, and quotes instead of a line that is not plain, make the line odd: its
+    text goes to `judge`.
     """
     for k in range(len(bounds)):
         first, last = bounds[k, 0], bounds[k, 1]
-        if lines[k, 1] == U0 or first == last:
+        if lines[k, 1] == U0:
+            i = lines[k, 0]
+            while buf[i] != NEW:
+                buf[i] = QUOTE
+                i += U1
+            continue
+        if first == last:
             continue
         if not _is_marked_number(buf, first, last, decimal):
-            wrong[k] = True
+            buf[first] = QUOTE
             continue
         quoted = buf[last] == QUOTE and first > U0 and buf[first - U1] == QUOTE
         to = first - U1 if quoted else first

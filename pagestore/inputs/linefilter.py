@@ -1,15 +1,16 @@
 """What happens to lines of a text ahead of their parsing: `--where` takes lines out, `--decimal` makes numbers plain.
 
     block --fields--> columns of the condition --Arrow--> lines that it leaves; the others become blank
-          --weights--> 1.234,56 becomes 1234.56, in its place
+          --weights--> 1.234,56 becomes 1234.56, in its place, for the kernels
 
-Lines keep their places and numbers so. The fields of an odd line are found by `judge.split_fields`.
+Lines keep their places and numbers so. The fields of an odd line are found by `judge.split_fields`. What is judged or
+told is the line as the file has it, `Block.said`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from pagestore.inputs.blocks import LINE_FEED, Block
 from pagestore.inputs.conditions import Condition
 from pagestore.inputs.decimals import without_marks
 from pagestore.inputs.fieldkernels import blank_lines, fields_of_lines, plain_numbers
-from pagestore.inputs.judge import COMMA_REMEDY, split_fields
+from pagestore.inputs.judge import split_fields
 from pagestore.inputs.lines import gather_names, shortest_line
 from pagestore.inputs.signatures import MISSING, NUMBER
 from pagestore.inputs.sniff import TextLayout
@@ -33,8 +34,9 @@ WHERE_REMEDY = "Fix the line, or pass --bad-lines skip."
 
 @dataclass
 class Prepared:
-    """What was done to a block; `filtered`: lines taken out; `problems`: as in linesource.Parsed."""
+    """A block to parse; `filtered`: lines taken out; `problems`: as in linesource.Parsed."""
 
+    block: Block
     filtered: int
     problems: list[tuple[int, LineProblem, bytes]]
 
@@ -81,7 +83,7 @@ class LineFilter:
         return value if NUMBER.match(value) else None
 
     def prepare(self, block: Block) -> Prepared:
-        """Make lines that the condition leaves out blank, and weights plain, in the block's bytes."""
+        """Lines that the condition leaves out made blank, and weights plain."""
         most = block.size // shortest_line(self._rules.fields) + block.size // 2 + 1
         lines = np.empty((min(most, int((block.data[: block.size] == LINE_FEED).sum())), 2), np.uint64)
         bounds = np.zeros((len(self._columns), len(lines), 2), np.uint64)
@@ -92,22 +94,14 @@ class LineFilter:
         kept = np.ones(count, bool)
         if self._expression is not None:
             kept = self._holds(block, lines, bounds, problems)
-        if self._weight >= 0:
-            wrong = np.zeros(count, bool)
-            plain_numbers(block.data, bounds[self._weight], lines, ord(self._decimal or "."), wrong)
-            for at in np.flatnonzero(wrong & kept).tolist():
-                first, last = bounds[self._weight, at].tolist()
-                problems.setdefault(at, self._no_number(block, lines, at, first, last, "weight"))
         told = [self._told(block, int(lines[at, 0]), problem) for at, problem in sorted(problems.items())]
         gone = ~kept
         gone[list(problems)] = True
+        if self._weight >= 0:
+            block = replace(block, data=block.data.copy(), said=block.data)
+            plain_numbers(block.data, bounds[self._weight], lines, ord(self._decimal or "."))
         blank_lines(block.data, np.ascontiguousarray(lines[gone, 0]))
-        return Prepared(int((~kept).sum()) - sum(not kept[at] for at in problems), told)
-
-    def _no_number(self, block: Block, lines: np.ndarray, at: int, first: int, last: int, what: str) -> LineProblem:
-        said = shown(block.data[first:last].tobytes())
-        by = f" with --decimal {self._decimal}" if self._decimal is not None else ""
-        return LineProblem(first - int(lines[at, 0]) + 1, f"{what} {said} is no number{by}", COMMA_REMEDY)
+        return Prepared(block, int((~kept).sum()) - sum(not kept[at] for at in problems), told)
 
     def _told(self, block: Block, begin: int, problem: LineProblem) -> tuple[int, LineProblem, bytes]:
         end = begin + block.data[begin:].tobytes().index(b"\n")

@@ -180,11 +180,11 @@ def name_at(buf: np.ndarray, at: np.uint64, separator: np.int64) -> tuple:
         return at, at, at
     if buf[at] == QUOTE:
         return i, at + U1, i - U1
+    if buf[i - U1] == RETURN:  # of a line end with two carriage returns, for `judge` to say
+        return at, at, at
     end = i
     while end > at and is_blank(buf[end - U1], separator):
         end -= U1
-    if end > at and buf[end - U1] == RETURN:  # of a line end with two carriage returns, for `judge` to say
-        return at, at, at
     return i, at, end
 
 

@@ -74,7 +74,7 @@ class TextSource(LineFile):
         if self._filter is None:
             return super().parse(block)
         ready = self._filter.prepare(block)
-        parsed = super().parse(block)
+        parsed = super().parse(ready.block)
         parsed.filtered = ready.filtered
         parsed.problems = sorted([*parsed.problems, *ready.problems], key=lambda problem: problem[0])
         return parsed

@@ -211,3 +211,38 @@ def test_a_quoted_number_with_a_doubled_quote_in_its_line(tmp_path):
 def test_a_condition_on_a_marked_number(tmp_path):
     text = "src;dst;amount\n1;2;1.234,56\n2;3;0,5\n3;4;1.000\n"
     assert read(tmp_path, "a.csv", text, decimal=",", where="amount >= 1000") == [(1, 2, 1234.56), (3, 4, 1000.0)]
+
+
+ODD = {  # what sends a line, or the whole block, to the slow reader
+    "a last field that is empty": "b;c;W;\n",
+    "a last field that is blank": "b;c;W; \n",
+    "a vertex with a sign": "+1;2;W;z\n",
+    "a weight past float64": "b;c;W;z\nd;e;1e999;z\n",
+    "a byte that is not UTF-8": "b;c;W;z\nd;\udce9;1;z\n",
+    "a doubled quote": 'b;c;W;"a ""b"""\n',
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize(("mark", "written", "weight"), [
+    (",", "12,345", 12.345), (",", "10.885,04", 10885.04), (",", "12.345", 12345), (",", "10,5", 10.5),
+    (".", "12.345", 12.345), (".", "10,885.04", 10885.04), (".", "12,345", 12345), (".", "10.5", 10.5),
+])  # fmt: skip
+def test_marks_are_read_once_in_odd_lines(tmp_path, odd, mark, written, weight):
+    first = "3;4;2,125;z\n" if odd == "a vertex with a sign" else "a;b;2,125;z\n"
+    text = "src;dst;amount;z\n" + first.replace(",", mark) + ODD[odd].replace("W", written)
+    path = write(tmp_path, "a.csv", text.encode("utf-8", "surrogateescape"))
+    skipped = tmp_path / "skipped.txt"
+    source = opened(path, tmp_path, decimal=mark, weight_column="amount", source_column="src", target_column="dst",
+                    bad_lines="skip", skipped_path=skipped)  # fmt: skip
+    assert sorted(edge[2] for edge in edges_of(source)) == sorted([2.125, weight])
+    assert source.skipped.count == ODD[odd].count("\n") - 1
+
+
+def test_a_skipped_line_is_listed_as_the_file_has_it(tmp_path):
+    path = write(tmp_path, "a.csv", "src;dst;amount\n1;2;2,125\nx;3;1.012,345\n3;4;1.5\n")
+    skipped = tmp_path / "skipped.txt"
+    source = opened(path, tmp_path, decimal=",", bad_lines="skip", skipped_path=skipped)
+    assert edges_of(source) == [(1, 2, 2.125)]
+    listed = [line.split("\t")[2] for line in skipped.read_text().splitlines()]
+    assert listed == ["x;3;1.012,345", "3;4;1.5"]

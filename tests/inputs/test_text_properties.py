@@ -14,7 +14,9 @@ from pagestore.errors import GstreamError
 from pagestore.inputs.badlines import LineProblem
 from pagestore.inputs.blocks import PAD, Block
 from pagestore.inputs.judge import LineRules, _split_quoted, judge, split_fields
+from pagestore.inputs.linefilter import LineFilter
 from pagestore.inputs.linesource import parse_block
+from pagestore.inputs.sniff import TextLayout
 from pagestore.inputs.streams import MAGIC, ByteStream
 
 IDS = st.one_of(st.integers(0, 30), st.integers(0, (1 << 63) - 1))
@@ -108,6 +110,41 @@ def test_kernels_agree_with_the_judge(lines, separator, rules):
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
     assert [(n, p.column, p.reason) for n, p, _ in parsed.problems] == problems
     assert parsed.lines == len(text.split(b"\n")) - 1
+
+
+MARKED_LINES = st.lists(
+    st.tuples(
+        st.sampled_from(["1", "+1", "22", "x", '"7"', "", "é", "\0", '"3""4"']),
+        st.text(alphabet="0159,.' eE+-\"#\r", max_size=7) | st.sampled_from(["12,345", "12.345", "1e999", '"1,5"']),
+        st.sampled_from(["y", "", " ", '""', "z\r ", '"a""b"', "# note"]),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=150)
+@given(MARKED_LINES, st.sampled_from([",", "."]), st.booleans())
+@example([("1", "1.234", "z\r ")], ",", False)
+def test_weights_with_marks_are_read_as_the_judge_reads_them(lines, mark, strings):
+    """What is rewritten for the kernels changes no line's meaning, and no line's text where it is told."""
+    rules = LineRules(4, ";", 0, 1, 2, strings=strings, decimal=mark)
+    text = "".join(f"{end};2;{weight};{rest}\n" for end, weight, rest in lines).encode()
+    expected, problems = [], []
+    for number, line in enumerate(text.split(b"\n")[:-1]):
+        try:
+            if (edge := judge(line, rules)) is not None:
+                expected.append((edge.source, edge.target, edge.weight))
+        except LineProblem as problem:
+            problems.append((number, problem.column, problem.reason, line))
+    data = np.zeros(len(text) + PAD, dtype=np.uint8)
+    data[: len(text)] = np.frombuffer(text, dtype=np.uint8)
+    ready = LineFilter("a.csv", TextLayout(rules, 0, 0, None), None, mark).prepare(Block(data, len(text), 0))
+    parsed = parse_block(ready.block, rules, first_problem_only=False)
+    found = zip(parsed.chunk.source.tolist(), parsed.chunk.target.tolist(), parsed.chunk.weight.tolist(), strict=True)
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+    told = sorted([*parsed.problems, *ready.problems], key=lambda problem: problem[0])
+    assert [(n, p.column, p.reason, line) for n, p, line in told] == problems
 
 
 @settings(max_examples=150)
