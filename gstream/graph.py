@@ -151,7 +151,8 @@ class Graph(Methods, Views):
         report: a file for a page about the run (gstream[report]), beside RunOptions.
         """
         found, page = find_algorithm(algorithm), options.pop("report", None)
-        _check_names(options, found.defaults, f"{algorithm} has {', '.join(found.defaults) or 'none of its own'}")
+        also = (*found.defaults, *(["certify"] if found.proof else []), "report")
+        _check_names(options, also, f"{algorithm} has {', '.join(also)}")
 
         def call(options: dict[str, Any]) -> Result:
             return self._work(options, lambda engine: _executed(found, engine, own, certify))

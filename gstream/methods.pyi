@@ -456,7 +456,7 @@ class Methods(ABC):
         - undirected: along edges in either direction.
         - certify: prove the answer (weights between communities summed again, and strengths).
 
-        Definition: by out- and in-strengths (Leicht, Newman); undirected self-loops count twice in strengths.
+        Definition: directed: out- and in-strengths (Leicht, Newman); either way: strengths, self-loops count twice.
         """
 
     def leiden(

@@ -25,8 +25,8 @@ def counted(
     algorithm: str, own: dict[str, Any], vertices: int | None, edges: int | None, weighted: bool, undirected: bool,
     order: str = "natural",
 ) -> CountedStore:  # fmt: skip
-    """The store of so many vertices and edges that a plan takes for there; with weights where the algorithm reads
-    some, undirected where it needs that. Raises UsageError."""
+    """The store of so many vertices and edges that a plan takes for there. Raises UsageError, also for a kind of graph
+    that the algorithm refuses."""
     for flag, count in (("--vertices", vertices), ("--edges", edges)):
         if count is None:
             raise UsageError(
@@ -37,10 +37,13 @@ def counted(
     assert vertices is not None and edges is not None
     found = None if algorithm.endswith(".py") or ":" in algorithm else find_algorithm(algorithm)
     if found is not None:
-        weighted = weighted or found.reads_weights(found.defaults | own)
+        if not weighted and found.reads_weights(found.defaults | own):
+            raise UsageError(f"--weighted: is not given, and {algorithm} reads weights. Pass it.")
         if found.directed is True and undirected:
             raise UsageError(f"--undirected: the graph is undirected, and {found.otherwise}")
-        undirected = undirected or found.directed is False
+        if found.directed is False and not undirected:
+            why = found.otherwise.partition(". ")[0]
+            raise UsageError(f"--undirected: is not given, and {why}. Pass it.")
     return CountedStore(vertices, edges, weighted, not undirected, order)
 
 
@@ -65,6 +68,8 @@ def machine_facts(
         named = ",".join(str(spec.seed) for spec in engine.specs) if engine.on_gpus else ""
     facts |= {"machine": machine.name, "devices_are": f"cuda:{named}" if named else "host", "sources": machine.sources}
     facts["lacks"] = engine.lacks
+    if engine.lacks:
+        facts |= dict.fromkeys(("seconds", "seconds_a_superstep", "call_seconds"))  # there is no such run
     return facts | (convert_facts(store, machine) if isinstance(store, CountedStore) else {})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from gstream.algorithms.declaration import Algorithm
@@ -80,11 +80,19 @@ def plan_of(algorithm: str, engine: Engine, own: dict[str, Any], certify: bool =
         with engine.caps_kept():
             while True:
                 try:
-                    return engine.plan(program)
+                    return _with_all_held(engine.plan(program), engine)
                 except CapError as error:
                     if not session.stands_in:
                         raise
                     engine.lift_cap(error)
+
+
+def _with_all_held(planned: Plan, engine: Engine) -> Plan:
+    """The plan with what the call holds beside its first program, and after it, among the bytes of host memory."""
+    beside, held = engine.beside_bytes, sum(planned.host_bytes.values())
+    after = max(0, engine.later_bytes - beside - held)
+    more = {"other arrays of the algorithm": beside, "more after the supersteps": after}
+    return replace(planned, host_bytes=planned.host_bytes | {name: size for name, size in more.items() if size})
 
 
 def _first_id(store: Any) -> int | str:

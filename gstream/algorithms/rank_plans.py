@@ -124,13 +124,14 @@ def rank_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         *(("holds", f"{show_bytes(size)} {name}") for name, size in facts["host_bytes"].items() if size),
         ("in all", f"{show_bytes(facts['memory_bytes'])} of memory each"),
         *(("a GPU", f"{show_bytes(size)} {name}") for name, size in facts["device_bytes"].items() if size),
-        *([("lacks", f"memory: {show_bytes(facts['lacks'])} are needed, more than {facts['machine']} has")]
+        *([("lacks", f"memory: {show_bytes(facts['lacks'])} are needed, more than {facts['machine']} has; so no time")]
           if facts["lacks"] else []),
         ("mirrors", f"about {show_count(facts['mirrors'])} each, of a graph like RMAT's"),
         ("sends", f"{most}about {show_bytes(facts['exchanged_bytes'])} each, a superstep"),
-        ("takes", f"{most}about {show_seconds(facts['seconds_a_superstep'])} a superstep: "
-                  f"{show_seconds(facts['work_seconds'])} of work, then {show_seconds(facts['exchange_seconds'])} of "
-                  f"exchange at {facts['network'] / 1e9:.3g} GB/s"),
+        *([] if facts["lacks"] else
+          [("takes", f"{most}about {show_seconds(facts['seconds_a_superstep'])} a superstep: "
+                     f"{show_seconds(facts['work_seconds'])} of work, then {show_seconds(facts['exchange_seconds'])} "
+                     f"of exchange at {facts['network'] / 1e9:.3g} GB/s")]),
         ("rests on", "a model of volumes and the machine's figures; no run on several machines was measured"),
     ]  # fmt: skip
     return [*lines, *(("of which", f"{name}: {said}") for name, said in facts["sources"].items()

@@ -163,6 +163,7 @@ CASES = {
 
 def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """The plan, for people."""
+    lacks = facts.get("lacks")
     held = {**(facts["device_bytes"] if facts["copies"] else {}), **facts["host_bytes"]}
     resident = [name for name, whole in facts["in_host_memory"].items() if whole]
     read = [name for name, whole in facts["in_host_memory"].items() if not whole]
@@ -177,7 +178,7 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     where = f" of {facts['machine']} ({facts['devices_are']})" if "machine" in facts else ""
     lines = [
         ("run", f"{facts['algorithm']} on {facts['store']}, {facts['devices']} device(s){where}"),
-        ("case", f"{facts['case']}: {CASES[facts['case']]}"),
+        ("case", f"{facts['case']}: {CASES[facts['case']]}{', in the memory that is lacking' * bool(lacks)}"),
         ("directions", ways),
         ("chunks", f"{facts['chunks']} of attributes"),
         ("pages", f"{', '.join(places)}; batches of {facts['batch_pages']}{streams}"),
@@ -193,9 +194,10 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         idle = f"idle: {facts['cores_idle']}"
         lines.append(("cores", "take pages beside the devices, where that is faster" if facts["cores"] else idle))
     lines += [("holds", f"{show_bytes(size)} {name}") for name, size in held.items() if size]
-    if facts.get("lacks"):
-        lines.append(("lacks", f"memory: {show_bytes(facts['lacks'])} are needed, more than {facts['machine']} has"))
-    lines += [*_work_lines(facts), *_call_lines(facts)]
+    if lacks:
+        lines.append(("lacks", f"memory: {show_bytes(lacks)} are needed, more than {facts['machine']} has; so no time"))
+    else:
+        lines += [*_work_lines(facts), *_call_lines(facts)]
     lines += [(f"convert {kind}", f"{_range(seconds)} to a store of about {show_bytes(facts['store_bytes'])}")
               for kind, seconds in facts.get("convert_seconds", {}).items()]  # fmt: skip
     return [*lines, ("by", _rates(facts["constants"], facts["copies"], facts["devices"])), *_source_lines(facts)]

@@ -90,15 +90,17 @@ def update(
     Removals come first, and take all edges of their two ends. Raises UsageError, InputError, ResourceError.
     """
     from gstream.graph import Graph
+    from gstream.interop.files import SEVERAL, path_of
     from gstream.interop.storing import warn, work_shown
     from gstream.interop.updating import update_files
     from pagestore.store import open_store
 
     added, removed = (
-        [Path(each)] if isinstance(each, str | os.PathLike) else [Path(one) for one in each] for each in (add, remove)
+        [path_of(one, name) for one in (each if isinstance(each, SEVERAL) and not isinstance(each, str) else [each])]
+        for each, name in ((add, "add"), (remove, "remove"))
     )
     hook = work_shown(options.get("progress"))
-    report, assumed = update_files(Path(store), Path(new), added, removed, options, hook)
+    report, assumed = update_files(path_of(store, "store"), path_of(new, "new"), added, removed, options, hook)
     graph = Graph(open_store(new))
     say = spoken()
     graph.conversion = {**report.as_dict(), "notes": list(map(say, [*assumed, *report.notes]))}

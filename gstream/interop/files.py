@@ -5,16 +5,30 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gstream.options.written import refuse_existing, refuse_overwriting
+from pagestore.errors import UsageError
 
 if TYPE_CHECKING:
     from pagestore.convert.options import ConvertOptions, ProgressHook
     from pagestore.inputs.base import EdgeSource, InputOptions
+
+
+SEVERAL = (Sequence, Set, Iterator)
+
+
+def path_of(given: Any, name: str) -> Path:
+    """The path that an argument of a call is. Raises UsageError for a table, a graph or edges in its place."""
+    if not isinstance(given, str | os.PathLike):
+        raise UsageError(
+            f"{name}: takes the path of a file, not {type(given).__name__}. Write a table to a .csv or .parquet file, "
+            "and pass a store by its path."
+        )
+    return Path(given)
 
 
 def skipped_file(store: Path) -> Path:

@@ -143,10 +143,16 @@ def refuse_unknown(given: Iterable[str], names: Sequence[str]) -> None:
     """UsageError for a keyword that is none of `names`."""
     for name in given:
         if name not in names:
-            like = meant_by(name, names, LIKE)
+            like = _turned_round(name, names) or meant_by(name, names, LIKE)
             raise UsageError(
                 f"{name}: no such option. {f'Did you mean {like}?' if like else 'Known are ' + ', '.join(names)}"
             )
+
+
+def _turned_round(name: str, names: Sequence[str]) -> str:
+    """What a flag that turns an option off is in Python, as directed=False for undirected; "" for other words."""
+    positive = "directed" if name == "undirected" else name.removeprefix("no_")
+    return f"{positive}=False" if positive != name and positive in names else ""
 
 
 def memory_bytes(asked: int | str | None) -> int:

@@ -59,8 +59,8 @@ def say_in_python(line: str, others: dict[str, str] = OTHERS) -> str:
 
 def _keyword(found: re.Match[str], others: dict[str, str]) -> str:
     written, value = found.groups()
-    if written == "undirected":  # messages speak of the converter's
-        return found.group()
+    if written == "undirected" and found.string[: found.start()].lower().endswith("convert with "):
+        return "directed=False"  # the converter's
     name = others.get(written, written.replace("-", "_"))
     if name not in KEYWORDS:
         return found.group()

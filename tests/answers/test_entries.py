@@ -86,7 +86,8 @@ def test_a_store_that_lacks_what_is_needed(name: str, tmp_path: Path) -> None:
     right = {"directed": algorithm.directed is not False, "weight": weight if weighted else None}
     if algorithm.directed is not None:
         kind = "undirected" if algorithm.directed else "directed"
-        needs.append(({"directed": not algorithm.directed}, f"is {kind}, and {algorithm.otherwise}"))
+        said = f"is {kind}, and {algorithm.otherwise}".replace("--undirected", "directed=False")  # as Python says it
+        needs.append(({"directed": not algorithm.directed}, said))
     if weighted:
         needs.append(({"weight": None}, f"has no edge weights, which {name} needs"))
     if algorithm.topology:

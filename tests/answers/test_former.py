@@ -141,6 +141,7 @@ def test_components_of_names_are_begun_with(tmp_path):
     with gstream.open(tmp_path / "more.gs") as graph:
         for start in (former, tmp_path / "wcc.parquet"):
             assert graph.wcc(start=start, certify=True).summary["components"] == 1
+            refused(lambda start=start: graph.pagerank(start=start), "is an answer of wcc, not of pagerank. Leave")
 
 
 def refused(call, said):
@@ -168,6 +169,8 @@ def test_what_is_not_sound_is_refused(tmp_path):
         )
         refused(lambda: graph.pagerank(start={0: 1, 1: None}), "start: a rank is negative or no number")
         refused(lambda: graph.pagerank(start={0: "one", 1: "two"}), "start: can't be read: ")
+        for start in (former["wcc"], tmp_path / "wcc.parquet"):
+            refused(lambda start=start: graph.pagerank(start=start), "is an answer of wcc, not of pagerank. Leave")
     (tmp_path / "other").mkdir()
     _, other = updated(tmp_path / "other", remove=True)
     with gstream.open(other) as graph:

@@ -193,7 +193,7 @@ def test_lists_meet_in_looks_by_the_shorter_one(sizes, monkeypatch):
 
 def test_wrong_use(tmp_path):
     with gstream.open(hub_example().stored(tmp_path)) as graph:
-        with pytest.raises(UsageError, match="is directed, and trusses.*--undirected"):
+        with pytest.raises(UsageError, match="is directed, and trusses.*directed=False"):
             graph.ktruss()
     with gstream.open(hub_example(False).stored(tmp_path)) as graph:
         with pytest.raises(UsageError, match="k 2.7: must be a whole number"):

@@ -165,7 +165,7 @@ def test_a_spanning_tree_that_is_not_least_is_refused(tmp_path):
 
 def test_wrong_use(tmp_path):
     with gstream.open(hub_example(True, weighted=True).stored(tmp_path)) as graph:
-        with pytest.raises(UsageError, match="is directed, and spanning forests.*--undirected"):
+        with pytest.raises(UsageError, match="is directed, and spanning forests.*directed=False"):
             graph.msf()
     with gstream.open(hub_example(False).stored(tmp_path)) as graph:
         with pytest.raises(UsageError, match="has no edge weights, which msf needs.*--weight-column"):

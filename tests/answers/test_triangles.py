@@ -40,7 +40,7 @@ def test_triangles_and_coefficients(example, devices, room, tmp_path_factory):
     if example.directed:
         with gstream.open(example.stored(folder), devices=devices) as graph, blocks_of(room):
             close(column(graph.lcc(), "lcc"), coefficients(example))
-            with pytest.raises(UsageError, match="is directed.*--undirected"):
+            with pytest.raises(UsageError, match="is directed.*directed=False"):
                 graph.triangles()
         example = replace(example, directed=False)
     with gstream.open(example.stored(folder), devices=devices) as graph, blocks_of(room):

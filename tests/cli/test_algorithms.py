@@ -9,6 +9,7 @@ from pathlib import Path
 import choice
 import pytest
 
+from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.registry import ALGORITHMS
 from tests.cli.command import Command
 
@@ -132,10 +133,32 @@ def test_every_algorithm_has_a_plan(store: Path, gstream: Command) -> None:
         assert name in refused or re.search(r"^in all +about .* s, .* s to .* s, with", done.stdout, re.MULTILINE)
 
 
+def kind_of(algorithm: Algorithm) -> list[str]:
+    """What the graph of a plan must be."""
+    undirected = ["--undirected"] if algorithm.directed is False else []
+    return undirected + (["--weighted"] if algorithm.reads_weights(algorithm.defaults) else [])
+
+
+def test_a_plan_of_another_kind_of_graph_is_refused(gstream: Command) -> None:
+    for name in ("triangles", "sssp"):
+        done = gstream("plan", name, "--vertices", 10, "--edges", 20)
+        (flag,) = kind_of(ALGORITHMS[name])
+        assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith(f"{flag}: is not given, and ")
+
+
+def test_a_plan_that_lacks_memory_says_what_takes_it_and_no_time(gstream: Command) -> None:
+    given = ("leiden", "--vertices", "1e9", "--edges", "3e10", "--machine", "laptop")
+    facts = json.loads(gstream("plan", *given, "--json").stdout)
+    assert sum(facts["host_bytes"].values()) == facts["lacks"] and facts["call_seconds"] is None
+    told = gstream("plan", *given).stdout
+    assert re.search("^lacks .* more than laptop has; so no time$", told, re.MULTILINE)
+    assert not re.search("^(takes|in all|moves) ", told, re.MULTILINE)
+
+
 def test_a_plan_of_counts(store: Path, gstream: Command) -> None:
     for name in ALGORITHMS:
         given = ("--vertices", 10**6, "--edges", 10**7, "--machine", "h100x8")
-        told = gstream("plan", name, *given).stdout
+        told = gstream("plan", name, *given, *kind_of(ALGORITHMS[name])).stdout
         for line in ("run", "holds", "takes", "in all", "rests on", "convert text", "of which"):
             assert re.search(f"^{line} ", told, re.MULTILINE), (name, line, told)
     found = json.loads(gstream("plan", "khop", *given, "--weighted", "--undirected", "--json").stdout)

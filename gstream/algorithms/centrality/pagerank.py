@@ -34,7 +34,7 @@ from gstream.algorithms.declaration import (
 )
 from gstream.algorithms.support.arguments import check_tolerance, unread_weights
 from gstream.algorithms.support.caps import check_run_memory
-from gstream.algorithms.support.given_answers import former_ranks
+from gstream.algorithms.support.former_runs import former_ranks
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.vertex_files import find_numbers
 from gstream.programs.inflow import Outflow

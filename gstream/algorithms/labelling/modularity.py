@@ -40,7 +40,7 @@ ALGORITHM = Algorithm(
     "A row is a community, named by its least vertex: its vertices, the weight inside, its strength (the mean of out- "
     "and in-strength), and what it adds to the modularity. Summary: modularity, communities, coverage (the share of "
     "weight inside).",
-    definition="by out- and in-strengths (Leicht, Newman); undirected self-loops count twice in strengths",
+    definition="directed: out- and in-strengths (Leicht, Newman); either way: strengths, self-loops count twice",
     columns=("community", "vertices", "inside", "strength", "modularity"), rows=COMMUNITY,
     options=(
         Option("partition", ANSWER, None, "columns `vertex` and `community`: .parquet .arrow .npy .csv .tsv"),

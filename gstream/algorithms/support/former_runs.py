@@ -16,8 +16,10 @@ from gstream.algorithms.support.given_answers import GivenAnswer, is_whole
 from gstream.algorithms.support.session import Session
 from gstream.telemetry.plain_values import plain_values
 from pagestore.errors import InputError, UsageError
+from pagestore.sizes import show_things
 
 AGAIN = "Leave --from out."
+RANKS = ("pagerank", "proximity", "value")  # columns of ranks: of gstream's answers, and of programs of users'
 
 
 def check_former(session: Session, answer: GivenAnswer, algorithm: str, **options: Any) -> None:
@@ -27,7 +29,7 @@ def check_former(session: Session, answer: GivenAnswer, algorithm: str, **option
     if about is None:
         raise UsageError(f"{answer.said}: does not say which run it is of, as .parquet and .arrow do. Write it as one.")
     if about["algorithm"] != algorithm:
-        raise UsageError(f"{answer.said}: is an answer of {about['algorithm']}, not of {algorithm}. {AGAIN}")
+        raise _of_another(answer, algorithm)
     given = about.get("options") or {}
     for name, value in options.items():
         if _text(given.get(name)) != _text(value):
@@ -46,8 +48,14 @@ def check_former(session: Session, answer: GivenAnswer, algorithm: str, **option
         )
     removed = sum(step["removed"] for step in changes[since:])
     if removed or any(step["weights_changed"] for step in changes[since:]):
-        what = f"{removed} edges were removed" if removed else "weights changed"
+        were = "was" if removed == 1 else "were"
+        what = f"{show_things(removed, 'edge')} {were} removed" if removed else "weights changed"
         raise UsageError(f"{answer.said}: {what} since, so {algorithm} must begin anew. {AGAIN}")
+
+
+def _of_another(answer: GivenAnswer, algorithm: str) -> UsageError:
+    assert answer.about is not None
+    return UsageError(f"{answer.said}: is an answer of {answer.about['algorithm']}, not of {algorithm}. {AGAIN}")
 
 
 def _text(value: Any) -> str:
@@ -91,3 +99,22 @@ def former_trees(session: Session, answer: GivenAnswer) -> np.ndarray:
     trees = least[label]
     session.release(label)
     return trees
+
+
+def former_ranks(session: Session, given: Any) -> np.ndarray:
+    """float64[V], sum 1: ranks of an earlier run; new vertices have 1/V. Raises UsageError (an answer that says it is
+    none of ranks), InputError (a rank that is negative or no number)."""
+    answer, vertices = GivenAnswer(given, "--from"), session.meta.vertices
+    if answer.about is not None and not {*RANKS} & {*answer.names}:
+        raise _of_another(answer, "pagerank")
+    rank = np.full(vertices, 1 / max(1, vertices))
+    for found, values in answer.batches(session, answer.column(*RANKS)):
+        numbers = answer.numbers(values)
+        if not (numbers >= 0).all() or np.isinf(numbers).any():
+            raise InputError(f"{answer.where}: a rank is negative or no number. Name the answer of a run.")
+        rank[found] = numbers
+    total = float(rank.sum())
+    if vertices and not total > 0:
+        raise InputError(f"{answer.where}: its ranks sum to 0. Name the answer of a run.")
+    rank /= total or 1.0
+    return rank

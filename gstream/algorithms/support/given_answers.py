@@ -234,20 +234,3 @@ def given_communities(session: Session, given: Any) -> np.ndarray:
     side = np.unique(label, return_inverse=True)[1].reshape(vertices).astype(session.id_dtype)
     session.release(label, there, label, label)
     return side
-
-
-def former_ranks(session: Session, given: Any) -> np.ndarray:
-    """float64[V], sum 1: ranks of an earlier run; new vertices have 1/V. Raises UsageError, InputError (a rank that is
-    negative or no number)."""
-    answer, vertices = GivenAnswer(given, "--from"), session.meta.vertices
-    rank = np.full(vertices, 1 / max(1, vertices))
-    for found, values in answer.batches(session, answer.column("pagerank", "proximity", "value")):
-        numbers = answer.numbers(values)
-        if not (numbers >= 0).all() or np.isinf(numbers).any():
-            raise InputError(f"{answer.where}: a rank is negative or no number. Name the answer of a run.")
-        rank[found] = numbers
-    total = float(rank.sum())
-    if vertices and not total > 0:
-        raise InputError(f"{answer.where}: its ranks sum to 0. Name the answer of a run.")
-    rank /= total or 1.0
-    return rank
