@@ -107,6 +107,7 @@ def make_store(path: Path, store: Path, threads: int | None) -> None:
                 note(f"{line}{', directed' if source.directed is None else ''}.")
             if source.doubts:
                 raise UsageError(f"{source.doubts[0]}. {typed(path)}")
+            note(f"{path}: is converted once, into the cache ({store}).")
             convert(source, store, options, bar)
     except InputError as error:
         raise type(error)(f"{error.line} {typed(path)}") from error

@@ -79,7 +79,8 @@ def limit_bytes() -> int:
 def store_of(file: Path, make: Callable[[Path], None], say: Callable[[str], None]) -> Iterator[Path]:
     """The store of an edge list, made by `make(store)` unless it is there; nobody removes it while the block lasts.
 
-    say: gets one line, which names the store that is made or used. Errors of `make` are raised, and leave no file.
+    say: gets a line where a store is used that is there, and for what is waited for or removed. `make` says that it
+    converts, once it knows that the file can be read. Errors of `make` are raised, and leave no file.
     Raises UsageError where the cache cannot be used, ResourceError where the store would be too large for it.
     """
     limit, base = limit_bytes(), stores_folder()
@@ -160,7 +161,6 @@ def clear() -> tuple[int, int, int]:
 
 
 def _make(entry: CachedStore, file: Path, make: Callable[[Path], None], say: Callable[[str], None], limit: int) -> None:
-    say(f"{file}: is converted once, into the cache ({entry.path}).")
     _empty(entry.folder)
     try:
         make(entry.path)

@@ -42,6 +42,7 @@ from pagestore.inputs.tablerows import (
     why_wrong,
     wrong_rows,
 )
+from pagestore.inputs.times import no_times, why_no_time
 from pagestore.inputs.usedcolumns import MOST_COLUMNS, SHOWN_ROWS, refuse_unnamed
 
 BATCH_ROWS = 1 << 17
@@ -95,6 +96,7 @@ class TableSource(EdgeSource):
             return None
         condition, kinds = Condition(self._options.where), {field.name: field.type for field in schema}
         found = condition.expression(kinds)
+        self._times = condition.times
         self._prunes = condition.may_prune(kinds)
         self._wanted += [name for name in condition.columns if name not in self._wanted]
         return found
@@ -204,10 +206,28 @@ class TableSource(EdgeSource):
         """Numbers and columns of the rows for which --where holds."""
         if self._condition is None:
             return row, [plain(column) for column in batch.select(self.columns).columns]
-        named, rows = rows_where(batch.select(self._wanted), row, self._condition)
+        batch = batch.select(self._wanted)
+        wrong = self._without_times(batch, row)
+        named, rows = rows_where(batch, row, self._condition, wrong)
         columns = [plain(named[name]) for name in self.columns]
-        self.bad.pass_rows(batch.num_rows - len(columns[0]))
+        self.bad.pass_rows(batch.num_rows - len(columns[0]) - (0 if wrong is None else int(wrong.sum())))
         return rows, columns
+
+    def _without_times(self, batch: pyarrow.RecordBatch, row: int) -> np.ndarray | None:
+        """bool[n]: rows with text that --where reads as a date and that is none; None where there is none.
+
+        InputError for the first one unless bad lines are skipped.
+        """
+        found = np.zeros(batch.num_rows, bool)
+        for name in self._times:
+            wrong = no_times(batch.column(name))
+            for at in np.flatnonzero(wrong & ~found).tolist() if wrong is not None else ():
+                where, why = f"{self.name}: row {row + at}", why_no_time(batch.column(name)[at].as_py())
+                if not self.bad.skips:
+                    raise InputError(f"{where}: {shown(name)}: {why}. Correct the row, or pass --bad-lines skip.")
+                self.bad.add(where, f"{shown(name)}: {why}", row_text([batch.column(one) for one in self.columns], at))
+                found[at] = True
+        return found if found.any() else None
 
     def _without_nulls(self, rows: Rows, columns: list[Any]) -> tuple[Rows, list[Any]]:
         empty = null_rows(columns)

@@ -18,7 +18,7 @@ import datetime
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pagestore.errors import UsageError
 from pagestore.inputs.badlines import shown
@@ -46,7 +46,10 @@ class Value(NamedTuple):
 
 
 class Condition:
-    """A condition that was parsed: `columns` are the names that it asks for, in their order."""
+    """A condition that was parsed: `columns` are the names that it asks for, in their order.
+
+    times: names of columns of text that `expression` reads as dates; it must get null for values that are none.
+    """
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
@@ -55,6 +58,7 @@ class Condition:
         if len(text) > MOST_CHARACTERS:
             raise UsageError(f"--where: has {len(text)} characters; at most {MOST_CHARACTERS} are read.")
         self._quoted: dict[int, str] = {}
+        self.times: list[str] = []
         try:
             self._tree = ast.parse(self._without_backticks(), mode="eval").body
             self.columns = self._names()
@@ -65,6 +69,7 @@ class Condition:
 
     def expression(self, kinds: Mapping[str, pyarrow.DataType]) -> Any:
         """The pyarrow.compute.Expression over columns of these types. UsageError names the character that fails."""
+        self.times = []
         try:
             found = _Binder(self, kinds).value(self._tree)
         except RecursionError:
@@ -78,6 +83,8 @@ class Condition:
 
         NaN is neither, and holds where a comparison is denied: such conditions on floating point look at every row.
         """
+        if self.times:  # a text's order is not that of the dates in it
+            return False
         denied = any(isinstance(node, ast.Not | ast.NotEq | ast.NotIn) for node in ast.walk(self._tree))
         return not denied or not any(
             "float" in str(kinds[name]) or "double" in str(kinds[name]) for name in self.columns
@@ -241,6 +248,7 @@ class _Binder:
 
     def _as_time(self, found: Value, node: ast.AST) -> Value:
         if found.literal is None:  # a column of text
+            self._condition.times.append(self._condition.name(cast(ast.Name, node)))
             return Value(found.expression.cast(self._arrow.timestamp("us")), TIME)
         try:
             moment = datetime.datetime.fromisoformat(found.literal)

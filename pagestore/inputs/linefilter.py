@@ -10,6 +10,7 @@ told is the line as the file has it, `Block.said`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,12 @@ from pagestore.inputs.sniff import TextLayout
 if TYPE_CHECKING:
     import pyarrow
 
-WHERE_REMEDY = "Fix the line, or pass --bad-lines skip."
+PLAIN_NUMBER = NUMBER.pattern.removesuffix(r"\Z").join(("^", "$"))  # for Arrow, whose patterns have
+MARKED_NUMBER = {  # no references to groups: `decimals.MARKED` with each mark of thousands by itself
+    mark: "^[+-]?([0-9]{1,3}(" + "|".join(f"([{part}][0-9]{{3}})+" for part in (other, "'", " "))
+    + rf")([{mark}][0-9]*)?|[0-9]+([{mark}][0-9]*)?|[{mark}][0-9]+)([eE][+-]?[0-9]+)?$"
+    for mark, other in ((".", ","), (",", "."))
+}  # fmt: skip
 
 
 @dataclass
@@ -49,6 +55,7 @@ class LineFilter:
         self._columns: list[int] = []
         self._names: list[str] = []
         self._numeric: list[bool] = []
+        self._times: list[str] = []
         self._expression: Any = None
         self._weight = -1
         if where is not None:
@@ -72,6 +79,7 @@ class LineFilter:
             self._expression = condition.expression(kinds)
         except UsageError as error:
             raise UsageError(f"{name}: {error}") from None
+        self._times = condition.times
         for called in condition.columns:
             self._names.append(called)
             self._columns.append(list(header).index(called))
@@ -130,7 +138,9 @@ class LineFilter:
             columns = self._with_odd(block, lines, odd, columns, uncut)
         found = {}
         for name, column, place in zip(self._names, columns, range(len(columns)), strict=True):
-            found[name] = self._typed(block, lines, bounds[place], column, self._numeric[place], problems)
+            found[name] = self._typed(lines, bounds[place], column, self._numeric[place], problems)
+            if name in self._times:
+                found[name] = self._timed(lines, bounds[place], found[name], problems)
         if not found:
             found["c"] = pyarrow.nulls(len(lines))
         table = pyarrow.table({**found, " row": np.arange(len(lines))}).filter(self._expression)
@@ -169,7 +179,7 @@ class LineFilter:
         return texts if len(texts) == self._rules.fields else None
 
     def _typed(
-        self, block: Block, lines: np.ndarray, bounds: np.ndarray, column: pyarrow.Array, numeric: bool,
+        self, lines: np.ndarray, bounds: np.ndarray, column: pyarrow.Array, numeric: bool,
         problems: dict[int, LineProblem],
     ) -> pyarrow.Array:  # fmt: skip
         """A column of text as numbers, or as it is; nothing and words such as NA are null."""
@@ -181,13 +191,17 @@ class LineFilter:
             return column
         missing = compute.is_in(compute.utf8_lower(column), pyarrow.array(MISSING, column.type))
         column = compute.if_else(missing, pyarrow.scalar(None, column.type), column)
-        if self._decimal is not None:
-            column = self._without_marks(column)
-        column = compute.utf8_ltrim(column, characters="+")
-        try:
-            return column.cast(pyarrow.float64())
-        except pyarrow.ArrowException:
-            return self._one_by_one(block, lines, bounds, column, problems)
+        pattern = MARKED_NUMBER[self._decimal] if self._decimal is not None else PLAIN_NUMBER
+        numbers = self._without_marks(column) if self._decimal is not None else column
+        if self._decimal is None or compute.all(compute.match_substring_regex(column, pattern)).as_py() is not False:
+            with suppress(pyarrow.ArrowException):
+                return compute.utf8_ltrim(numbers, characters="+").cast(pyarrow.float64())
+        wrong = ~compute.match_substring_regex(column, pattern).fill_null(True).to_numpy(zero_copy_only=False)
+        for at in np.flatnonzero(wrong).tolist():
+            why = f"{shown(column[at].as_py())} is no number, as --where compares it with"
+            problems.setdefault(at, self._problem(lines, bounds, at, why))
+        numbers = compute.if_else(pyarrow.array(wrong), pyarrow.scalar(None, column.type), numbers)
+        return pyarrow.array([None if text is None else float(text) for text in numbers.to_pylist()], pyarrow.float64())
 
     def _without_marks(self, column: pyarrow.Array) -> pyarrow.Array:
         from pyarrow import compute
@@ -196,19 +210,20 @@ class LineFilter:
         column = compute.replace_substring_regex(column, pattern=f"[{other}' ]", replacement="")
         return compute.replace_substring(column, pattern=self._decimal, replacement=".")
 
-    def _one_by_one(
-        self, block: Block, lines: np.ndarray, bounds: np.ndarray, column: pyarrow.Array,
-        problems: dict[int, LineProblem],
+    def _timed(
+        self, lines: np.ndarray, bounds: np.ndarray, column: pyarrow.Array, problems: dict[int, LineProblem]
     ) -> pyarrow.Array:  # fmt: skip
-        """Numbers of a column in which some are none: their lines are problems."""
-        import pyarrow
+        """A column of text that is read as dates: the lines of values that are none are problems."""
+        from pagestore.inputs.times import no_times, why_no_time, without
 
-        plain = pyarrow.compute.match_substring_regex(column, NUMBER.pattern.removesuffix(r"\Z").join(("^", "$")))
-        for at in np.flatnonzero(~plain.fill_null(True).to_numpy(zero_copy_only=False)).tolist():
-            first, last = bounds[at].tolist() if lines[at, 1] else (int(lines[at, 0]),) * 2
-            value = shown(column[at].as_py())
-            column_at = first - int(lines[at, 0]) + 1
-            problems.setdefault(
-                at, LineProblem(column_at, f"{value} is no number, as --where compares it with", WHERE_REMEDY)
-            )
-        return pyarrow.compute.if_else(plain, column, pyarrow.scalar(None, column.type)).cast(pyarrow.float64())
+        wrong = no_times(column)
+        if wrong is None:
+            return column
+        for at in np.flatnonzero(wrong).tolist():
+            problems.setdefault(at, self._problem(lines, bounds, at, why_no_time(column[at].as_py())))
+        return without(column, wrong)
+
+    def _problem(self, lines: np.ndarray, bounds: np.ndarray, at: int, why: str) -> LineProblem:
+        """A problem with the field `bounds` uint64[n, 2] of line `at`; column 1 where its place is not known."""
+        column = int(bounds[at, 0] - lines[at, 0]) + 1 if lines[at, 1] else 1
+        return LineProblem(column, why)

@@ -97,10 +97,16 @@ def to_numpy(name: str, called: str, column: pyarrow.Array, is_end: bool) -> np.
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def rows_where(batch: pyarrow.RecordBatch, first: int, condition: Any) -> tuple[dict[str, pyarrow.Array], Rows]:
-    """Columns by name of the rows for which `condition` (a pyarrow expression) is true, and their numbers."""
+def rows_where(
+    batch: pyarrow.RecordBatch, first: int, condition: Any, wrong: np.ndarray | None
+) -> tuple[dict[str, pyarrow.Array], Rows]:
+    """Columns by name of the rows for which `condition` (a pyarrow expression) is true, and their numbers.
+
+    wrong: bool[n], rows to leave out before that, if any.
+    """
     numbers = pyarrow.array(np.arange(first, first + batch.num_rows))
-    left = pyarrow.Table.from_batches([batch]).append_column(ROW, numbers).filter(condition)
+    left = pyarrow.Table.from_batches([batch]).append_column(ROW, numbers)
+    left = (left if wrong is None else left.filter(pyarrow.array(~wrong))).filter(condition)
     columns = {name: left[name].combine_chunks() for name in left.column_names}
     return columns, RowNumbers(columns[ROW].to_numpy())
 

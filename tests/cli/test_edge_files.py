@@ -92,6 +92,7 @@ def test_what_needs_options_is_refused_with_the_line_to_type(
         f"{stem}.gs.\n"
     )
     assert files(cache) == []
+    assert ("is converted once" in done.stderr) == (name == "slip.txt")  # what is wrong there is found on the way
 
 
 def test_what_may_be_read_in_two_ways_is_refused(

@@ -251,6 +251,51 @@ def test_a_word_among_the_numbers_of_a_condition(tmp_path):
     assert (source.skipped.count, source.skipped.filtered) == (1, 58)
 
 
+NO_DATES = {
+    "12.03.2024": ["2024-03-14", "2024-03-16", "12.03.2024", "2024-04-01"],
+    "n/a": ["2024-03-14", "2024-03-16", "n/a", "2024-04-01"],
+    "2024-02-30": ["2024-03-14", "2024-03-16", "2024-02-30", "2024-04-01 10:00"],
+}
+
+
+@pytest.mark.parametrize("name", ["a.csv", "odd.csv", "a.parquet", "a.arrow", "coded.parquet"])
+@pytest.mark.parametrize("wrong", NO_DATES)
+def test_a_value_that_is_no_date(tmp_path, wrong, name):
+    days, where = NO_DATES[wrong], "day >= date('2024-03-15') or day == 'x'"
+    path = tmp_path / name
+    if name.endswith(".csv"):
+        end = ',"a ""b"""' if name == "odd.csv" else ",z"
+        path.write_text("src,dst,day,note\n" + "".join(f"{k},{k + 1},{day}{end}\n" for k, day in enumerate(days)))
+        place = f"{name}:4:" + ("1" if name == "odd.csv" else "5") + ": "
+    else:
+        column = pa.array(days)
+        column = column.dictionary_encode() if name == "coded.parquet" else column
+        table = pa.table({"src": range(4), "dst": range(1, 5), "day": column})
+        if name == "a.arrow":
+            with pa.ipc.new_file(path, table.schema) as file:
+                file.write_table(table)
+        else:
+            pq.write_table(table, path, row_group_size=2)
+        place = f"{name}: row 2: day: "
+    with pytest.raises(InputError) as error:
+        edges_of(opened(path, tmp_path, where=where, weights=False))
+    said = f"{wrong!r} is no date, as --where compares it with; one is written 2024-01-31 or 2024-01-31 23:59:59."
+    assert place + said in str(error.value) and "--bad-lines skip" in str(error.value)
+    source = opened(path, tmp_path, where=where, weights=False, bad_lines="skip")
+    assert edges_of(source) == [(1, 2), (3, 4)] or name == "odd.csv" and sorted(edges_of(source)) == [(1, 2), (3, 4)]
+    assert (source.skipped.count, source.skipped.filtered) == (1, 1)
+
+
+@pytest.mark.parametrize("value", ["1.5", "1.23,4", "1,2,3", "e5", "x"])
+def test_a_condition_reads_marks_as_weights_do(tmp_path, value):
+    text = f"src;dst;n;w\n1;2;1.234,5;1\n2;3;+0,5;1\n3;4;{value};1\n4;5;1 000;1\n5;6;1e400;1\n"
+    with pytest.raises(InputError, match=r"a.csv:64:5: .* is no number, as --where compares it with"):
+        read(tmp_path, "a.csv", "src;dst;n;w\n" + "8;9;1,5;1\n" * 60 + text[12:], decimal=",", where="n > 10")
+    found = read(tmp_path, "b.csv", "src;dst;n;w\n" + "8;9;1,5;1\n" * 60 + text[12:], decimal=",", where="n > 10",
+                 weights=False, bad_lines="skip")  # fmt: skip
+    assert found == [(1, 2), (4, 5), (5, 6)]
+
+
 def test_columns_of_a_text_without_header(tmp_path):
     assert read(tmp_path, "a.txt", "1 2 5\n2 3 6\n3 4 7\n", where="c3 > 5 and c1 != 3") == [(2, 3, 6.0)]
     with pytest.raises(UsageError, match="a.txt: --where 'n > 5': at character 1.*there are c1, c2, c3"):
