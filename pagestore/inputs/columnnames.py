@@ -6,6 +6,7 @@ An edge that is taken for a header is lost, so a guess has to be sure: line 1 ca
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 
 from pagestore.errors import UsageError
@@ -15,6 +16,7 @@ from pagestore.inputs.base import InputOptions
 
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # of fromNode
 BETWEEN = re.compile(r"[\s.-]+")
+MOST_NAMED = 12  # columns that a message names
 DOUBTFUL_NAMES = 2  # line 1 holds at least so many of them
 SURE_NUMBERS = 2  # numbers below a word of line 1: one alone may be an odd field
 DIGITS = re.compile(r"[0-9]+")
@@ -188,15 +190,35 @@ def _may_name_a_column(word: str) -> bool:
     return begins and letters > 0 and digits <= letters and not any(mark in word for mark in "@/\\")
 
 
-def asked_ends(name: str, options: InputOptions, names: Sequence[str], width: int) -> tuple[int, int] | None:
+def listed(words: Sequence[str]) -> str:
+    """Columns by number and word, as many as a message names."""
+    more = ", ..." if len(words) > MOST_NAMED else ""
+    return ", ".join(f"{at}: {shown(word, 20)}" for at, word in enumerate(words[:MOST_NAMED], 1)) + more
+
+
+def typed_path(name: str) -> str:
+    """An input as it is typed in a command."""
+    return "-" if name == "stdin" else shlex.quote(name)
+
+
+def asked_ends(
+    name: str, options: InputOptions, names: Sequence[str], width: int, first: Sequence[str] = (), above: bool = False
+) -> tuple[int, int] | None:
     """Places of --source-column and --target-column among `width` columns, whose names may be known; None: not asked.
 
+    first: where no names are known, the fields of the first line; above: it is a header of another number of columns.
     Raises UsageError where there is no such column, and for one column that is to be both.
     """
     if options.source_column is None or options.target_column is None:
         return None
-    source = _asked_end(name, "--source-column", options.source_column, names, width)
-    target = _asked_end(name, "--target-column", options.target_column, names, width)
+    ends = (("--source-column", options.source_column), ("--target-column", options.target_column))
+    places: list[int] = []
+    for option, asked in ends:
+        place = _place_of(asked, names, width)
+        if place is None:
+            raise UsageError(f"{name}: {option} {asked}: no such column {_there_are(name, names, width, first, above)}")
+        places.append(place)
+    source, target = places
     if source == target:
         raise UsageError(
             f"{name}: --source-column {options.source_column} and --target-column {options.target_column} are the same "
@@ -210,14 +232,27 @@ def _number_of(asked: int | str) -> int | None:
     return int(asked) if isinstance(asked, int) or signatures.COUNT.match(asked) else None
 
 
-def _asked_end(name: str, option: str, asked: int | str, names: Sequence[str], width: int) -> int:
+def _place_of(asked: int | str, names: Sequence[str], width: int) -> int | None:
+    """Place of a column that an option gives by name or number, None where there is none."""
     number = _number_of(asked)
-    if number is None and asked in names:
-        return list(names).index(str(asked))
-    if number is None or not 1 <= number <= width:
-        known = ", ".join(map(shown, names)) if names else "no header line was found"
-        raise UsageError(f"{name}: {option} {asked}: no such column ({width} columns; {known}). Give a name or number.")
-    return number - 1
+    if number is None:
+        return list(names).index(str(asked)) if asked in names else None
+    return number - 1 if 1 <= number <= width else None
+
+
+def _there_are(name: str, names: Sequence[str], width: int, first: Sequence[str], above: bool) -> str:
+    """Which columns there are, and what to do, behind "no such column"."""
+    if names:
+        return f"({width} columns; {', '.join(map(shown, names))}). Give a name or number."
+    if above:
+        return f"(the header has {len(first)}: {listed(first)}; the lines below have {width}). Give a number."
+    found = f"({width} columns; no header line was found; the first line has {listed(first)}). Give a number"
+    if any(map(is_number, first)):
+        return f"{found}."
+    return (
+        f"{found}; if that line names columns: gstream convert {typed_path(name)} STORE --header --source-column 1 "
+        f"--target-column 2."
+    )
 
 
 def _asked_numbers(options: InputOptions, width: int) -> tuple[int, int] | None:

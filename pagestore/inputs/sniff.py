@@ -240,11 +240,12 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     doubt = refuse_shape(shape, options)
     if fields < 2:
         raise _no_edge(stream.name, sample.numbers[first_row], sample.lines[first_row])
+    above = header if skip_lines and len(header) != fields else ()
     header = header if len(header) == fields else ()
     first = rows[counts.index(fields)]
     if options.weights and options.weight_column is None:
         _refuse_dictionaries(stream.name, sample, found)
-    used = asked_ends(stream.name, options, header, fields)
+    used = asked_ends(stream.name, options, header, fields, above or first, bool(above))
     if used is None:
         used = find_ends(stream.name, header, skip_lines > 0, rows, any(map(KONECT.match, said)))
     strings = options.string_ids or not all(is_number(first[column]) for column in used)

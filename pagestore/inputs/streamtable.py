@@ -10,7 +10,7 @@ from pagestore.errors import InputError
 from pagestore.inputs.arrow import BATCH_ROWS, TableSource
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
-from pagestore.inputs.usedcolumns import MOST_NAMED
+from pagestore.inputs.columnnames import MOST_NAMED
 
 
 class StreamTable(TableSource):

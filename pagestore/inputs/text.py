@@ -90,6 +90,9 @@ class TextSource(LineFile):
         if rules.strings and not options.string_ids:
             found[0] += " by name"
         found.append("no weights" if rules.weight is None else f"column {self._called(rules.weight)} is the weight")
+        if rules.weight is None and options.decimal is not None and options.where is None:
+            found[-1] += f" (--decimal {options.decimal} changes nothing"
+            found[-1] += "; --weight-column names their column)" if options.weights else ")"
         if options.where is not None:
             found.append(f"lines where {shown(options.where, 80)}")
         if options.header is None:

@@ -6,7 +6,6 @@ rows as they would be read, and what to type.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from pagestore.errors import InputError, UsageError
@@ -15,17 +14,18 @@ from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import (
     is_number,
     likely_ends,
+    listed,
     named,
     named_ends,
     names_one_end,
     reads_as_header,
     share_of_numbers,
+    typed_path,
 )
 from pagestore.inputs.judge import COMMA
 from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, WEIGHT_NAMES, WHOLE
 
 MOST_COLUMNS = 3  # source, target and a weight: what edge lists have that name nothing
-MOST_NAMED = 12  # columns that a message names
 SHOWN_ROWS = 3
 
 
@@ -83,7 +83,9 @@ def _find_weight(
     if isinstance(asked, str) and COUNT.match(asked) and asked not in header:
         asked = int(asked)
     if isinstance(asked, str) and asked not in header:
-        known = ", ".join(map(shown, header)) if header else "no header line was found"
+        known = (
+            ", ".join(map(shown, header)) if header else f"no header line was found; the first line has {listed(first)}"
+        )
         raise UsageError(f"{name}: --weight-column {asked}: no such column ({known}). Give its name or number.")
     column = asked - 1 if isinstance(asked, int) else header.index(asked)
     if not 0 <= column < width or column in used:
@@ -107,14 +109,12 @@ def refuse_unnamed(name: str, header: Sequence[str], rows: Sequence[Sequence[str
     rows: the first ones, as text.
     """
     words = header or (rows[0] if rows else ())
-    listed = ", ".join(f"{at}: {shown(word, 20)}" for at, word in enumerate(words[:MOST_NAMED], 1))
-    more = ", ..." if len(words) > MOST_NAMED else ""
     read = ", ".join(f"{shown(row[0], 20)} -> {shown(row[1], 20)}" for row in rows[:SHOWN_ROWS] if len(row) > 1)
-    path = "-" if name == "stdin" else shlex.quote(name)
+    path = typed_path(name)
     if not header and words and not any(map(is_number, words)):
         path += " --header"
     return InputError(
-        f"{name}: has {width} columns ({listed}{more}), and no known name says which hold source and target; by "
+        f"{name}: has {width} columns ({listed(words)}), and no known name says which hold source and target; by "
         f"columns 1 and 2 the first rows would be {read}. Name both, by number or by a header's word: gstream convert "
         f"{path} STORE --source-column 1 --target-column 2, with --weight-column N or --no-weights."
     )
@@ -129,5 +129,6 @@ def refuse_first_line(
         said = shown(separator.join(rows[0]), 60)
         raise InputError(
             f"{name}:{line}:1: {said!r} may name columns, in words that are not known, or be the first edge; the names "
-            f"below do not tell. Pass --header if it names columns, --no-header if it is an edge."
+            f"below do not tell. Pass --header if it names columns, --no-header if it is an edge: gstream convert "
+            f"{typed_path(name)} STORE --header --source-column {used[0] + 1} --target-column {used[1] + 1}."
         )

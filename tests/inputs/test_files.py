@@ -197,7 +197,8 @@ def test_options_that_do_not_fit(tmp_path, monkeypatch):
             "are the source and the target. Name another column."
         )
     assert message("a.txt", tmp_path, weight_column="km") == (
-        "a.txt: --weight-column km: no such column (no header line was found). Give its name or number."
+        "a.txt: --weight-column km: no such column (no header line was found; the first line has 1: 1, 2: 2, "
+        "3: 3). Give its name or number."
     )
     assert message("n.txt", tmp_path, num_vertices=3) == (
         "n.txt: --num-vertices is about numbers, but the IDs here are text. Drop the option."

@@ -82,6 +82,12 @@ def test_a_header_of_unknown_words_is_refused(tmp_path, words, between):
         InputError, match=r"a\.csv:1:1: .* may name columns.*Pass --header .*, --no-header if it is an e"
     ):
         opened(path, tmp_path)
+    with pytest.raises(InputError) as error:  # numbers do not tell either
+        opened(path, tmp_path, source_column=2, target_column=1)
+    assert str(error.value).endswith(f"gstream convert {path} STORE --header --source-column 2 --target-column 1.")
+    by_words = {"source_column": words[1], "target_column": words[0]}
+    by_numbers = {"source_column": 2, "target_column": 1, "header": True}
+    assert edges_of(opened(path, tmp_path, **by_words)) == edges_of(opened(path, tmp_path, **by_numbers))
     assert len(edges_of(opened(path, tmp_path, header=True))) == 2
     assert len(edges_of(opened(path, tmp_path, header=False))) == 3
     if between == "\t" and len(words) == 2:

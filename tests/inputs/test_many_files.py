@@ -213,6 +213,19 @@ def test_a_condition_on_a_marked_number(tmp_path):
     assert read(tmp_path, "a.csv", text, decimal=",", where="amount >= 1000") == [(1, 2, 1234.56), (3, 4, 1000.0)]
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "no weights (--decimal , changes nothing; --weight-column names their column)"),
+        ({"weights": False}, "no weights (--decimal , changes nothing)"),
+        ({"where": "src != 'x'"}, "no weights, lines where"),
+    ],
+)
+def test_marks_of_no_weights_are_said(tmp_path, options, said):
+    path = write(tmp_path, "a.csv", "src;dst;amount\na;b;1,5 EUR\nb;c;2,5 EUR\n")
+    assert said in opened(path, tmp_path, decimal=",", **options).assumptions[0]
+
+
 ODD = {  # what sends a line, or the whole block, to the slow reader
     "a last field that is empty": "b;c;W;\n",
     "a last field that is blank": "b;c;W; \n",

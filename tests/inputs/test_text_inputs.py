@@ -91,8 +91,21 @@ def test_columns_of_source_and_target(tmp_path):
     assert sorted(found) == [("ann", "bob"), ("bob", "carl")]
     with pytest.raises(UsageError, match=r"--source-column boss: no such column \(3 columns; id, follower, followee\)"):
         read(tmp_path, "a.csv", text, source_column="boss", target_column="id")
-    with pytest.raises(UsageError, match=r"--source-column a: no such column \(2 columns; no header line was found\)"):
+    none = r"--source-column a: no such column \(2 columns; no header line was found; the first line has 1: 1, 2: 2\)"
+    with pytest.raises(UsageError, match=none + r"\. Give a number\.$"):
         read(tmp_path, "a.csv", "1,2\n", source_column="a", target_column="b")
+    with pytest.raises(UsageError) as error:
+        read(tmp_path, "a.csv", "Konto,an\nann,bob\n", source_column="konto", target_column="to")
+    assert str(error.value).endswith(
+        f"a.csv: --source-column konto: no such column (2 columns; no header line was found; the first line has "
+        f"1: Konto, 2: an). Give a number; if that line names columns: gstream convert {tmp_path / 'a.csv'} STORE "
+        f"--header --source-column 1 --target-column 2."
+    )
+    short = (
+        r"--source-column konto: no such column \(the header has 3: 1: konto, 2: an, 3: betrag; the lines below have 4"
+    )
+    with pytest.raises(UsageError, match=short):
+        read(tmp_path, "a.csv", "konto,an,betrag\na,b,1,5\nb,c,2,5\n", source_column="konto", target_column="an")
     np.save(tmp_path / "a.npy", np.zeros((1, 2), np.int64))
     with pytest.raises(UsageError, match="--source-column and --target-column are for text, Parquet and Arrow, not"):
         opened(tmp_path / "a.npy", tmp_path, source_column=1, target_column=2)
