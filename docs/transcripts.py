@@ -19,6 +19,7 @@ A comment above a block, or anywhere in a page, says more: `<!-- run: WORDS -->`
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -37,6 +38,8 @@ FENCE = re.compile(
     r"^(?:<!-- run: (?P<marks>[^>]*) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 CUT = "== block =="
+ANSWERS = ("vertex", "component", "community")  # with which the head of a table of answers begins
+NUMBER = re.compile(r"\d+(\.\d+)?(e-?\d+)?")
 STORES = {"debian.gs": "convert debian.txt.gz debian.gs", "big.gs": "generate rmat big.gs --scale 18"}
 
 
@@ -109,15 +112,33 @@ def first_words(lines: list[str]) -> list[str]:
 
 
 def differs(shown: list[str], printed: str) -> str:
-    """The shown line that was not printed, in that order; "" where all were."""
-    rest = first_words(printed.splitlines())
-    for line, word in zip([line for line in shown if line.split()], first_words(shown), strict=True):
-        if word == "...":
+    """The shown line that was not printed, in that order; "" where all were. Rows of answers are compared whole, other
+    lines by their first words."""
+    rest, in_answer = [line for line in printed.splitlines() if line.split()], False
+    for line in shown:
+        words = line.split()
+        in_answer = bool(words) and words[0] != "..." and (in_answer or words[0] in ANSWERS)
+        if not words or words[0] == "...":
             continue
-        if word not in rest:
+        alike = same_row if in_answer else same_start
+        at = next((at for at, other in enumerate(rest) if alike(line, other)), None)
+        if at is None:
             return line
-        rest = rest[rest.index(word) + 1 :]
+        rest = rest[at + 1 :]
     return ""
+
+
+def same_start(line: str, other: str) -> bool:
+    return first_words([line]) == first_words([other])
+
+
+def same_row(line: str, other: str) -> bool:
+    """Whether two rows of a table hold the same, numbers up to what sums in another order differ by."""
+    one, two = line.split(), other.split()
+    return len(one) == len(two) and all(
+        a == b or (NUMBER.fullmatch(a) and NUMBER.fullmatch(b) and math.isclose(float(a), float(b), rel_tol=1e-3))
+        for a, b in zip(one, two, strict=True)
+    )
 
 
 def furnish(folder: Path, text: str, bring: dict[str, Path]) -> None:

@@ -85,14 +85,18 @@ def read_error(error: Exception, what: str, remedy: str, kind: type[InputError] 
     return kind(f"{what} ({reason}). {remedy}")
 
 
+def not_installed(package: str, what: str, brings: str = "") -> str:
+    """What is said of a package that is not there. what: needs it. brings: what to install; the package itself."""
+    return f"{package}: is not installed, and {what} needs it. Install it: pip install {brings or package}"
+
+
 def library_error(error: ImportError) -> GstreamError | None:
     """LibraryMissingError for a package that is not installed or can't be loaded; None for our own modules."""
     package = (error.name or "").partition(".")[0]
     if package in ("gstream", "pagestore"):
         return None
     if isinstance(error, ModuleNotFoundError) and package:
-        needed = f"{package}: is not installed, and gstream needs it for this."
-        return LibraryMissingError(f"{needed} Install it: pip install {package}")
+        return LibraryMissingError(not_installed(package, "this"))
     again = f"Install it again: pip install --force-reinstall {package}" if package else "Install gstream again."
     return LibraryMissingError(f"{package or 'a library'}: can't be loaded ({reason_of(error)}). {again}")
 

@@ -37,7 +37,7 @@ LAUNCHERS = (
 )
 SUMMED = (
     "pages_moved", "pages_in_place", "bytes_moved", "attribute_bytes_moved", "bytes_read_disk", "edges_visited",
-    "cache_hits", "cache_misses", "edges_per_second", "bytes_per_second",
+    "cache_hits", "cache_misses", "edges_per_second", "bytes_per_second", "predicted_bytes",
 )  # fmt: skip
 
 

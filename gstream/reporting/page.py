@@ -12,6 +12,7 @@ from typing import Any
 
 from gstream.reporting.timelines import lanes_of
 from pagestore.errors import InputError, LibraryMissingError, plain
+from pagestore.faults import not_installed
 from pagestore.replacing import replacing
 from pagestore.sizes import show_bytes, show_count, show_seconds
 
@@ -27,10 +28,7 @@ def check_report() -> None:
         import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise LibraryMissingError(
-            f"the report needs {error.name}, which is not installed. pip install 'gstream[report]', or leave the "
-            "report out."
-        ) from None
+        raise LibraryMissingError(not_installed(str(error.name), "a report", "'gstream[report]'")) from None
 
 
 def write_report(path: str | os.PathLike, facts: dict[str, Any] | None, events: list[dict[str, Any]]) -> None:

@@ -10,10 +10,12 @@ import numpy as np
 
 from gstream.reporting.distributions import Distribution, distributions
 from pagestore.errors import LibraryMissingError, UsageError, plain
+from pagestore.faults import not_installed
 from pagestore.replacing import replacing
 
 MOST_EDGES = 2000  # of a drawing: past it nobody sees which vertices are joined
 MOST_NAMED = 60
+PACKAGES = "'gstream[plot]'"
 
 
 def check_plot(path: str | os.PathLike, edges: bool = False) -> None:
@@ -21,11 +23,9 @@ def check_plot(path: str | os.PathLike, edges: bool = False) -> None:
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
     except ImportError:
-        raise UsageError(
-            "--plot: needs matplotlib, which is not here. pip install matplotlib, or leave --plot out."
-        ) from None
+        raise UsageError(not_installed("matplotlib", "--plot", PACKAGES)) from None
     if edges and find_spec("networkx") is None:
-        raise UsageError("--plot: needs networkx to draw edges, which is not here. pip install networkx.")
+        raise UsageError(not_installed("networkx", "--plot of edges", PACKAGES))
     known = sorted(FigureCanvasAgg.get_supported_filetypes())
     ending = os.path.splitext(os.fspath(path))[1].lstrip(".").lower()
     if ending not in known:
@@ -47,7 +47,7 @@ def plot_result(result: Any, column: str | None = None, path: str | os.PathLike 
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise UsageError("plot: needs matplotlib, which is not here. pip install matplotlib.") from None
+        raise UsageError(not_installed("matplotlib", "plot", PACKAGES)) from None
     edges = result.columns[:2] == ["source", "target"]
     if edges and column is None and len(result) <= MOST_EDGES:
         axes = _draw_edges(result, Figure(layout="constrained"))
@@ -96,7 +96,7 @@ def _draw_edges(result: Any, figure: Any) -> Any:
         graph.add_edges_from(tuple(row[:2]) for row in result)
         place = nx.spring_layout(graph, seed=0)  # of 500 vertices and more SciPy computes it
     except ImportError as error:
-        raise LibraryMissingError(f"{error.name}: is not installed. pip install 'gstream[plot]'.") from None
+        raise LibraryMissingError(not_installed(str(error.name), "plot of edges", PACKAGES)) from None
     with matplotlib.rc_context({"text.parse_math": False}):  # `$` in names is a dollar
         axes = figure.add_subplot(aspect="equal")
         axes.set_axis_off()

@@ -13,6 +13,7 @@ from gstream.options.wording import in_python
 from gstream.results.vertex_names import Naming, plain
 from pagestore.errors import LibraryMissingError, UsageError
 from pagestore.errors import plain as shown
+from pagestore.faults import not_installed
 from pagestore.sizes import show_seconds, show_things
 
 if TYPE_CHECKING:
@@ -238,4 +239,4 @@ def _library(name: str) -> Any:
     try:
         return load(name)
     except ImportError:
-        raise LibraryMissingError(f"{name}: is not installed. pip install {name}, or call to_arrow.") from None
+        raise LibraryMissingError(not_installed(name, f"to_{name}")) from None

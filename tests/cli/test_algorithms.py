@@ -94,7 +94,11 @@ def test_a_plot(store: Path, gstream: Command, monkeypatch: pytest.MonkeyPatch) 
     assert not Path("many.svg").exists() and many.stdout.split()[:2] == ["source", "target"], "the answer is shown"
     monkeypatch.setattr("gstream.reporting.plots.find_spec", lambda name: None)
     lacks = gstream("run", "egonet", store, "--source", "1", "--plot", "e.svg")
-    assert lacks.returncode == 2 and "--plot: needs networkx to draw edges" in lacks.stderr and not lacks.stdout
+    assert (
+        lacks.returncode == 2
+        and "networkx: is not installed, and --plot of edges needs it." in lacks.stderr
+        and not lacks.stdout
+    )
 
 
 @pytest.mark.parametrize(

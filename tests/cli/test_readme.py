@@ -46,9 +46,10 @@ def test_a_page_from_top_to_bottom(name: str, gstream: Command, stores: dict[str
 
 def test_output_that_differs_is_noticed(tmp_path: Path, gstream: Command) -> None:
     shown = ["vertex  rank", "a 0.1", "...", "written  x"]
-    assert transcripts.differs(shown, "vertex  rank\na 0.25\nb 0.1\nwritten y\n") == ""
+    assert transcripts.differs(shown, "vertex  rank\na 0.10001\nb 0.1\nwritten y\n") == ""
+    assert transcripts.differs(shown, "vertex  rank\na 0.25\nb 0.1\nwritten y\n") == "a 0.1"
     assert transcripts.differs(shown, "vertex  rank\nb 0.25\nwritten y\n") == "a 0.1"
-    assert transcripts.differs(shown, "a 1\nvertex\nwritten y\n") == "a 0.1"
+    assert transcripts.differs(shown, "a 0.1\nvertex  rank\nwritten y\n") == "a 0.1"
     (block,) = transcripts.blocks("<!-- run: error -->\n```console\n$ gstream info none.gs\nanother line\n```\n")
     with pytest.raises(AssertionError):
         Reader(tmp_path, gstream).read(block)

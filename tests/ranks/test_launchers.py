@@ -81,3 +81,15 @@ def test_versions_are_compared():
     cli_ranks.check_versions([("1.0", "one"), ("1.0", "two")])
     with pytest.raises(UsageError, match="rank 1 on two is gstream 1.1, and rank 0 on one is gstream 1.0"):
         cli_ranks.check_versions([("1.0", "one"), ("1.1", "two")])
+
+
+def test_what_is_planned_is_of_all_ranks_as_what_moved():
+    stats: Any = dict.fromkeys((*cli_ranks.SUMMED, "peak_memory_bytes"), 7)
+
+    class Four:
+        size, bytes_sent = 4, 1
+        everybody = staticmethod(lambda mine: [mine] * 4)
+
+    ranks: Any = Four
+    found = cli_ranks.add_up({"stats": stats}, ranks)["stats"]
+    assert found["predicted_bytes"] == found["bytes_moved"] == 28 and found["peak_memory_bytes"] == 7
