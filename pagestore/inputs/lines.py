@@ -100,7 +100,7 @@ def field_end(buf: np.ndarray, at: np.uint64, separator: np.int64) -> np.uint64:
 def passed_field(buf: np.ndarray, at: np.uint64, separator: np.int64) -> tuple:
     """A field that nobody reads: (first byte behind it, it is plain). Two carriage returns may end its line, of which
     one is no field: `judge` says so."""
-    if buf[at] == separator:
+    if buf[at] == separator or (separator != 0 and ends_line(buf, at)):  # an empty one, in the middle or at the end
         return at, True
     i = field_end(buf, at, separator)
     return i, i != at and buf[i - U1] != RETURN

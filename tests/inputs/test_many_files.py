@@ -259,3 +259,10 @@ def test_a_skipped_line_is_listed_as_the_file_has_it(tmp_path):
     assert edges_of(source) == [(1, 2, 2.125)]
     listed = [line.split("\t")[2] for line in skipped.read_text().splitlines()]
     assert listed == ["x;3;1.012,345", "3;4;1.5"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_an_empty_last_field_is_no_reason_to_read_slowly(tmp_path, monkeypatch, end):
+    monkeypatch.setattr("pagestore.inputs.linesource.judge", lambda line, rules: pytest.fail(f"{line!r} was judged"))
+    text = f"src;dst;amount;z{end}1;2;1,5;{end}2;3;2,5; {end}3;4;3,5;y{end}"
+    assert read(tmp_path, "a.csv", text, decimal=",") == [(1, 2, 1.5), (2, 3, 2.5), (3, 4, 3.5)]

@@ -71,6 +71,7 @@ RULES = st.sampled_from(
     [
         LineRules(fields=2),
         LineRules(fields=2, separator=","),
+        LineRules(fields=3, separator=","),
         LineRules(fields=3, weight=2),
         LineRules(fields=3, weight=2, separator=","),
         LineRules(fields=3, source=2, target=0, weight=1, separator=","),
