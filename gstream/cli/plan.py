@@ -38,7 +38,7 @@ def plan(**given: Any) -> None:
 
     Without a store, for a graph of --vertices and --edges; --weighted and --undirected say what it is. With --machine,
     for another machine, such as one with GPUs. With --ranks N, for N such machines that share the run on a graph in
-    parts, with their cores.
+    parts, with their cores. A graph in parts is planned for as many ranks.
     """
     skip_blas_for(given["algorithm"])
     given |= {name: whole_number(f"--{name}", given[name]) for name in ("vertices", "edges")}
@@ -52,6 +52,7 @@ def plan(**given: Any) -> None:
         own |= {name: True for name, given_one in graph.items() if given_one and name in takes and name == "weighted"}
     elif not is_counted:
         refuse_counts(given)
+        ranks = ranks or parts_of(store)
     check_asked(given, own, parameters)
     program = load_program(algorithm) if is_program_path(algorithm) else None
     options = engine_options(given) | checkpoint_options(given)
@@ -101,6 +102,13 @@ def refuse_counts(given: dict[str, Any]) -> None:
             f"gstream convert {store} {store_name(store)} --dry-run, then pass --vertices N --edges N; or convert it, "
             f"and plan {store_name(store)}."
         )
+
+
+def parts_of(store: str) -> int | None:
+    """How many ranks a graph in parts takes, which one process may not run; None: it is no such graph."""
+    from pagestore.manifest import is_parts, read_manifest
+
+    return len(read_manifest(store).parts) if is_parts(store) else None
 
 
 def _here(

@@ -28,7 +28,8 @@ def plan(
     that name reads them. order: "natural" or "degree", of the store. machine: a name ("h100x8"), a file of `gstream
     doctor --save`, or a gstream.planning.machines.Machine; None: this one. ranks: that share the run on a graph in
     parts, each with a machine's cores; the plan is then of each of them. given: the algorithm's own options, and
-    RunOptions by name. Raises UsageError, InputError for a file that is no machine, CapError for too little memory.
+    RunOptions by name. Where `lacks` is not 0, the machine lacks memory for so many bytes, and times are None. Raises
+    UsageError, InputError for a file that is no machine, CapError for too little memory.
     """
     from gstream.algorithms.machine_plans import counted, machine_facts
     from gstream.algorithms.rank_plans import rank_facts

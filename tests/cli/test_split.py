@@ -37,7 +37,8 @@ def test_a_store_is_split_shown_checked_and_exported(gstream: Command, web):
     for store in ("web.gs", "web.parts"):
         assert gstream("export", store, f"{store}.txt").returncode == 0
     assert (web / "web.gs.txt").read_bytes() == (web / "web.parts.txt").read_bytes()
-    assert gstream("plan", "pagerank", "web.parts").returncode == 0
+    plan = gstream("plan", "pagerank", "web.parts")
+    assert plan.returncode == 0 and "on web.parts, 2 ranks, each with" in plan.stdout
 
 
 def test_one_process_is_told_how_to_start_ranks(gstream: Command, web):
