@@ -296,13 +296,15 @@ def _modularity(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
 
 def _given_modularity(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:
     side = np.array([number for _, number in own["partition"]])
-    wanted = parts.modularity(
+    wanted, total = parts.given_communities(
         graph, side, own.get("weighted", False), own.get("resolution", 1.0), own.get("undirected", False)
     )
-    found = answer.summary["modularity"]
-    near = np.isnan(found) and np.isnan(wanted) or abs(found - wanted) <= 1e-9
-    said = "" if near else f"{found} instead of {wanted}"
-    return {"modularity": told(answer.summary, said, communities=len(np.unique(side)))}
+    whole = wanted["modularity"].sum() if total else np.nan
+    said = "" if _alike(answer.summary["modularity"], whole) else f"{answer.summary['modularity']} instead of {whole}"
+    bounds = {"inside": 1e-9 * total, "strength": 1e-9 * total, "modularity": 1e-9}
+    found = {name: differ(answer.columns[name], column, bounds.get(name, 0)) for name, column in wanted.items()}
+    found["modularity"] = found["modularity"] or told(answer.summary, said, communities=len(wanted["community"]))
+    return found
 
 
 def _stats(graph: Graph, own: dict[str, Any], answer: Answer) -> Told:

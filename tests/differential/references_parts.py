@@ -165,9 +165,7 @@ def mixing(graph: Graph) -> dict[str, float]:
     x, y = out[source].astype(float), (into if graph.directed else out)[target].astype(float)
     x, y = x - x.mean() if len(x) else x, y - y.mean() if len(y) else y
     spread = np.sqrt((x * x).sum() * (y * y).sum())
-    found = {
-        "assortativity": float((x * y).sum() / spread) if np.ptp(x, initial=0) and np.ptp(y, initial=0) else np.nan
-    }
+    found = {"assortativity": float((x * y).sum() / spread) if len(x) and np.ptp(x) and np.ptp(y) else np.nan}
     simple = matrix(graph)
     either = ((simple + simple.T) > 0).astype(np.int64)
     d = np.asarray(either.sum(axis=1)).ravel()
@@ -178,18 +176,26 @@ def mixing(graph: Graph) -> dict[str, float]:
     return found
 
 
-def modularity(graph: Graph, side: np.ndarray, weighted: bool, resolution: float, undirected: bool) -> float:
-    """By the definition: sums over edges and vertices, in the order of the edge list."""
+def given_communities(
+    graph: Graph, side: np.ndarray, weighted: bool, resolution: float, undirected: bool
+) -> tuple[dict[str, np.ndarray], float]:
+    """By the definition: (columns of communities by their least vertex, the weight of all edges), from sums over edges
+    and vertices in the order of the edge list."""
     source, target, weight = graph.edges
     weight = weight.astype(float) if weighted else np.ones(len(source))
     total = weight.sum()
-    if not total:
-        return np.nan
-    count = int(side.max()) + 1
+    _, least, side, vertices = np.unique(side, return_index=True, return_inverse=True, return_counts=True)
+    count, same = len(least), side[source] == side[target]
     out, into = np.bincount(side[source], weight, count), np.bincount(side[target], weight, count)
     if not graph.directed or undirected:
         out = into = (out + into) / 2
-    return float(weight[side[source] == side[target]].sum() / total - resolution * (out @ into) / total**2)
+    inside = np.bincount(side[source][same], weight[same], count)
+    with np.errstate(invalid="ignore"):
+        adds = inside / total - resolution * out * into / total**2
+    columns = {
+        "community": least, "vertices": vertices, "inside": inside, "strength": (out + into) / 2, "modularity": adds,
+    }  # fmt: skip
+    return {name: column[np.argsort(least)] for name, column in columns.items()}, float(total)
 
 
 def chosen_edges(graph: Graph, sources: set[int], targets: set[int]) -> list[tuple[int, int, float]]:

@@ -132,6 +132,7 @@ def test_a_path_reads_pages_around_its_ends_alone(monkeypatch) -> None:
     assert 0 < len(pages) < graph.store.topology("out").pages / 4
 
 
+@pytest.mark.long
 def test_sums_in_float32_may_be_far_off() -> None:
     """0.1 added 200,000 times is 8 % more in float32 than in float64: the target is reached all the same."""
     count = 200_000
