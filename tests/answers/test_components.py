@@ -111,6 +111,7 @@ def test_cores_sweep_short_lists_and_look_at_heads_of_long_ones(degree, tmp_path
         assert (result.summary["stats"]["pages_moved"] == 0) == (degree == 20)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("samples", [1, 1024])
 def test_villages_that_few_edges_join_to_the_city(samples, tmp_path, monkeypatch):
     """A city's lists are left out once its first heads are linked; a village's may be all that says what joins them, or

@@ -49,6 +49,7 @@ def first_values(vertices):
     return dict(zip(vertices, random.normal(0, 3, len(vertices)).tolist(), strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.longer
 @settings(max_examples=choice.few(6, 60))
 @given(example=examples(weights="floats", largest=120), devices=devices)

@@ -51,6 +51,7 @@ def test_triangles_and_coefficients(example, devices, room, tmp_path_factory):
     assert counted.summary["triangles"] == sum(expected.values()) // 3
 
 
+@pytest.mark.long
 @pytest.mark.covering(1)
 @pytest.mark.parametrize(("directed", "topology"), [(True, "both"), (True, "out"), (True, "in"), (False, "both")])
 @pytest.mark.parametrize("options", SCHEDULES)

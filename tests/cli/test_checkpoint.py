@@ -75,6 +75,7 @@ def test_resume_says_where_it_went_on(tmp_path: Path, store: Path, gstream: Comm
     assert done.returncode == 0 and "resumed" not in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.longer
 def test_a_run_that_is_gone_on_with_may_end_elsewhere(tmp_path: Path, store: Path, gstream: Command) -> None:
     """--tol, --iterations and --max-iter may be others, or left out; what the answer means may not."""

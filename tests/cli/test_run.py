@@ -211,6 +211,7 @@ class Diverges(Program):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("combine", "start", "factor", "diverged"),
     [

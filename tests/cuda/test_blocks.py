@@ -23,6 +23,7 @@ def paths(tmp_path_factory):
     return {kind: make_path(tmp_path_factory.mktemp("stores"), kind, V, E, PAGE) for kind in ("undirected", "directed")}
 
 
+@pytest.mark.long
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", ["cuda", *choice.also("cuda:0,2")])
 @pytest.mark.parametrize("less", [1.75, *choice.also(1)])

@@ -212,6 +212,7 @@ def test_a_later_call_that_needs_the_room_has_it(path, kept, monkeypatch):
         assert [one.to_numpy().tobytes() for one in held_results] == expected
 
 
+@pytest.mark.long
 def test_a_hundred_searches_take_no_memory_after_the_first(path, kept, monkeypatch):
     with gstream.open(path, devices="cuda") as graph:
         graph.bfs(0, predecessors=False)

@@ -26,6 +26,7 @@ def store(request, tmp_path_factory):
         yield store
 
 
+@pytest.mark.long
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("kind", [*sorted(SOME), *choice.also(*sorted(PROGRAMS.keys() - SOME))])

@@ -82,6 +82,7 @@ def run(store, made, limit, **options):
         return engine.run(made, max_supersteps=limit)
 
 
+@pytest.mark.long
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("limit", [12, 2])

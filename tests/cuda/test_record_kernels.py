@@ -71,6 +71,7 @@ def test_few_lists_are_left_to_the_cores(paths, kind, name, launched, monkeypatc
     assert launched and listed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
 def test_what_gpus_leave_of_long_paths_one_thread_walks(devices, launched, tmp_path, monkeypatch):
     """Colours spread in 3 sweeps at most, and reach in as many: the rest, and what is left of the proof, are the

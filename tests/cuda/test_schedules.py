@@ -19,6 +19,7 @@ DEVICES = ["cuda", "cuda", "cuda:0,2", "cuda:0,1", "cuda:0,0", "cuda:0,1,2", "cu
 SEEDS, A_TEST = 80, 40
 
 
+@pytest.mark.long
 @pytest.mark.longer
 @pytest.mark.parametrize("first", choice.seeds(1, range(0, SEEDS, A_TEST)))
 def test_any_schedule_gives_the_hosts_answers(graphs, first):

@@ -108,6 +108,7 @@ def test_messages_that_need_more_than_their_vertex_are_made_anew(store, refreshe
     assert set(refreshed.values()) == {SUPERSTEPS}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("devices", DEVICES)
 def test_messages_of_edges_are_not_made_ready(store, refreshed, devices):
     same_as_host(store, Weighted(), devices)

@@ -198,6 +198,7 @@ class Lost(Exception):
     pass
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", [small.MOST_WAITING, 40])
 @pytest.mark.parametrize("kind", ["sssp", *choice.also("widest")])
 def test_a_run_that_goes_on_has_the_same_supersteps(tmp_path, monkeypatch, kind, most):

@@ -104,6 +104,7 @@ def kept_in(folder: Path) -> dict[str, str]:
     return {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
 
 
+@pytest.mark.long
 def test_processes_side_by_side(own_folder):
     """Each compiles for its own types, and a second one of the same types finds its machine code."""
     (own_folder / "kept.py").write_text(

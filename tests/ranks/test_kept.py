@@ -50,6 +50,7 @@ def directed(tmp_path_factory: pytest.TempPathFactory) -> str:
     return make_graphs(tmp_path_factory.mktemp("graphs"))["directed"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "rank, number, again",
     [(1, 5, 3), pytest.param(0, 27, 1, marks=pytest.mark.long), pytest.param(1, 9, 2, marks=pytest.mark.long)],
