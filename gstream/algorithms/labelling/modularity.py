@@ -57,7 +57,7 @@ VERTEX_BYTES = 64  # while communities are read, and of sums
 ROUNDING = 1e-9  # relative, of sums in another order
 
 
-@record_kernel(inside="float64[] sum", loops="float64[] sum")
+@record_kernel(side="id[]", inside="float64[] sum", loops="float64[] sum")
 def sum_inside_weighed(record, side, inside, loops):
     """inside[v] += weights of v's edges to its own community; loops[v] += those of its self-loops."""
     v = record.vertex
@@ -74,7 +74,7 @@ def sum_inside_weighed(record, side, inside, loops):
         atomic_add(loops, v, own)
 
 
-@record_kernel(between="float64[] sum")
+@record_kernel(side="id[]", between="float64[] sum")
 def sum_between_weighed(record, side, between):
     """between[v] += weights of v's edges to other communities."""
     v = record.vertex
