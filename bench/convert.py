@@ -157,7 +157,8 @@ def on_gpus(setup: Setup) -> Iterator[Figure]:
     graph = Graph(f"rmat-{setup.scale}")
     device = next((name for name in setup.devices.one if name.startswith("cuda")), "auto")
     stores_by = {name: graph.folder / f"converted-{name.partition(':')[0]}.gs" for name in (device, "host")}
-    for what, arguments in (("generator", generating(graph)), (".npy", ["convert", graph.npy()])):
+    inputs = {"generator": generating(graph), ".npy": ["convert", graph.npy()]}
+    for what, arguments in inputs.items():
         made = {name: [convert(arguments, path, "--devices", name) for _ in range(RUNS)]
                 for name, path in stores_by.items()}  # fmt: skip
         first, second = stores_by.values()

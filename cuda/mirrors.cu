@@ -1,8 +1,8 @@
 // Values of mirrors, the vertices that ranks share: picked from an array for another rank, and put or added where they
 // belong. No program is needed.
 //
-// A slice's vertices are told by bits, with the number of set bits before each word: so a list needs 3/16 of a byte a
-// vertex. A warp a word; lane i takes vertices i and i + 32 of its 64. Word 0b1010 with before = 7: lane 1 takes element
+// Bits name vertices of a slice; `before` counts the set bits before each word. Both take 3/16 of a byte a vertex.
+// A warp a word; lane i takes vertices i and i + 32 of its 64. Word 0b1010 with before = 7: lane 1 takes element
 // 7 of the list, lane 3 element 8. Arrays are read and written once, coalesced where most bits are set; lists densely.
 #include "warps.cuh"
 

@@ -1,6 +1,6 @@
 """A folder with two slots, of which each write replaces the older: the last state is there whatever ends a process.
 
-    FOLDER/slot-0, FOLDER/slot-1        for what they hold, see gstream.engine.slot_files
+    FOLDER/slot-0, FOLDER/slot-1        their files: gstream.engine.slot_files
 
 A slot is written as slot-N.partial, synced, renamed, and the folder synced, so that it is old or complete at any
 moment; whatever the disk does to it later is found by a CRC, and the other slot is read instead. Files of ranks

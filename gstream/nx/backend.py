@@ -43,8 +43,8 @@ class Backend:
         preserve_node_attrs: Any = False, preserve_graph_attrs: Any = False, name: str | None = None,
         graph_name: str | None = None,
     ) -> Any:  # fmt: skip
-        """A graph of NetworkX in memory or in a temporary store; one that is gstream's stays. NotImplementedError: it
-        has no nodes, or weights that no store has."""
+        """A graph of NetworkX in memory or in a temporary store; one that is gstream's stays. Raises
+        LeftToNetworkXError: it has no nodes, or weights that no store has."""
         if isinstance(graph, (NodeGraph, Graph)):
             return graph
         attribute, default = one_attribute(edge_attrs)
@@ -52,7 +52,7 @@ class Backend:
 
     @staticmethod
     def convert_to_nx(found: Any, *, name: str | None = None) -> Any:
-        """A graph in NetworkX; other results as they are. NotImplementedError: it is too large."""
+        """A graph in NetworkX; other results as they are. Raises LeftToNetworkXError: it is too large."""
         if isinstance(found, (NodeGraph, Graph)):
             return NodeGraph.of(found).to_networkx()
         return found

@@ -12,6 +12,7 @@ import numpy as np
 from gstream.algorithms.centrality.betweenness import scales_of
 from gstream.nx.declare import function, unread
 from gstream.nx.distances import lengths, row_of
+from gstream.nx.left_out import LeftToNetworkXError
 from gstream.nx.node_graph import NodeGraph, column
 
 
@@ -191,7 +192,7 @@ def _both_ways(given: dict[str, Any]) -> bool | str:
 
 def _coefficients(graph: NodeGraph, weight: Any) -> list[float]:
     if graph.is_directed() and not graph.weighs(weight):
-        raise NotImplementedError("lcc of a directed graph is NetworkX's by weights alone.")
+        raise LeftToNetworkXError("lcc of a directed graph is NetworkX's by weights alone.")
     return column(graph.graph.lcc(weighted=graph.weighs(weight)), "lcc").astype(np.float64).tolist()
 
 

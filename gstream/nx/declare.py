@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gstream.nx.left_out import LeftToNetworkXError
 from gstream.nx.node_graph import NodeGraph
 
 F = Callable[..., Any]
@@ -115,7 +116,7 @@ def function(
 
 
 def refused_here(checked: Function, args: Any, kwargs: Any) -> None:
-    """Raise NotImplementedError where a graph of our own is given what only NetworkX does."""
+    """Raise LeftToNetworkXError where a graph of our own is given what only NetworkX does."""
     reason = checked.can_run(args, kwargs)
     if reason is not True:
-        raise NotImplementedError(f"{checked.name}: {reason}. Graph.to_networkx() makes a graph of NetworkX.")
+        raise LeftToNetworkXError(f"{checked.name}: {reason}. Graph.to_networkx() makes a graph of NetworkX.")

@@ -9,6 +9,7 @@ import numpy as np
 
 from gstream.nx.declare import function
 from gstream.nx.distances import row_of
+from gstream.nx.left_out import LeftToNetworkXError
 from gstream.nx.node_graph import NodeGraph
 
 
@@ -22,7 +23,7 @@ def _matrix(graph: NodeGraph, weight: str | None, dtype: Any) -> Any:
     """scipy.sparse.csr_array: weights where they are `weight`, otherwise how many edges there are."""
     found = graph.graph.to_scipy()
     if graph.weight is not None and not graph.weighs(weight):
-        raise NotImplementedError("the matrix of a graph with weights holds its weights.")
+        raise LeftToNetworkXError("the matrix of a graph with weights holds its weights.")
     kind = np.int64 if graph.whole or not graph.weighs(weight) else np.float64
     return found.astype(kind if dtype is None else dtype)
 

@@ -16,6 +16,7 @@ from gstream.graph import Graph
 from gstream.interop.options import split_options
 from gstream.interop.sources import networkx_edges
 from gstream.interop.storing import graph_of, in_memory
+from gstream.nx.left_out import LeftToNetworkXError
 from pagestore.errors import InputError, UsageError
 from pagestore.inmemory import convert_in_memory
 from pagestore.memory import ArraySource
@@ -56,18 +57,18 @@ class NodeGraph:
     def converted(cls, graph: Any, attribute: str | None, default: Any) -> NodeGraph:
         """A graph of NetworkX, with the weights that an edge attribute has, or `default` where it is missing.
 
-        Raises NotImplementedError for weights that no store holds, and for a graph without nodes.
+        Raises LeftToNetworkXError for weights that no store holds, and for a graph without nodes.
         """
         if not len(graph):
-            raise NotImplementedError("gstream has no graph without nodes.")
+            raise LeftToNetworkXError("gstream has no graph without nodes.")
         try:
             nodes, source, target, weights = networkx_edges(graph, attribute)
         except UsageError as error:
-            raise NotImplementedError(str(error)) from error
+            raise LeftToNetworkXError(str(error)) from error
         if weights is not None and default is not None and default != 1:
             weights = np.array([value for _, _, value in graph.edges(data=attribute, default=default)])
         if weights is not None and (weights.dtype.kind not in "iuf" or not np.isfinite(weights).all()):
-            raise NotImplementedError(f"{attribute}: gstream's weights are finite numbers.")
+            raise LeftToNetworkXError(f"{attribute}: gstream's weights are finite numbers.")
         options, _ = split_options({"directed": graph.is_directed()})
         try:
             edges = ArraySource(source, target, weights, vertices=len(nodes), name="NetworkX's graph")
@@ -76,7 +77,7 @@ class NodeGraph:
             else:
                 made = graph_of(edges, None, options, {})
         except (InputError, UsageError) as error:
-            raise NotImplementedError(str(error)) from error
+            raise LeftToNetworkXError(str(error)) from error
         weight = attribute if weights is not None else None
         whole = weights is not None and weights.dtype.kind in "iu"
         return cls(made, nodes, graph.is_multigraph(), weight, whole)
@@ -175,9 +176,9 @@ class NodeGraph:
             yield source, target
 
     def to_networkx(self) -> nx.Graph:
-        """The same graph in NetworkX. Raises NotImplementedError where it has more than MOST_EDGES edges."""
+        """The same graph in NetworkX. Raises LeftToNetworkXError where it has more than MOST_EDGES edges."""
         if self.number_of_edges() > MOST_EDGES:
-            raise NotImplementedError(
+            raise LeftToNetworkXError(
                 f"gstream's graph has {self.number_of_edges():,} edges; NetworkX would take some 500 bytes for each. "
                 f"Graphs of up to {MOST_EDGES:,} become NetworkX's; Graph.to_networkx(limit=N) makes any."
             )

@@ -128,7 +128,7 @@ MARKED_LINES = st.lists(
 @given(MARKED_LINES, st.sampled_from([",", "."]), st.booleans())
 @example([("1", "1.234", "z\r ")], ",", False)
 def test_weights_with_marks_are_read_as_the_judge_reads_them(lines, mark, strings):
-    """What is rewritten for the kernels changes no line's meaning, and no line's text where it is told."""
+    """A line that is rewritten for the kernels keeps its meaning; messages show the file's own text."""
     rules = LineRules(4, ";", 0, 1, 2, strings=strings, decimal=mark)
     text = "".join(f"{end};2;{weight};{rest}\n" for end, weight, rest in lines).encode()
     expected, problems = [], []

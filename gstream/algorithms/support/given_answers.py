@@ -31,7 +31,7 @@ class GivenAnswer:
     """names: of the columns. about: which run it is of (gstream.results.files.about_run); None where nobody knows."""
 
     def __init__(self, given: Any, option: str) -> None:
-        """option: how messages call it. Raises UsageError for what is no answer, InputError for a file that is none."""
+        """option: its name in messages. Raises UsageError for a value, InputError for a file, that holds no answer."""
         self.option, self.about, self.where = option, None, option
         self._by_names = False  # texts have names of vertices, also where these look like numbers
         if isinstance(given, Result):
@@ -122,7 +122,7 @@ class GivenAnswer:
         return self.option if self.where == self.option else f"{self.option} {self.where}"
 
     def numbers(self, values: Any) -> np.ndarray:
-        """float64[n] of an Arrow array, nan where there is none. Raises InputError for what is no number."""
+        """float64[n] of an Arrow array, nan for null. Raises InputError for a value that is not a number."""
         import pyarrow as pa
 
         with self.reading():

@@ -2,7 +2,7 @@
 
 A mirror is a vertex of another rank's slice that this rank's pages name or list. Of every other rank a GPU has bitmaps:
 which vertices of its slice it reads and writes, and which of this GPU's slice the other does. So no vertices go with
-the values. Where most of a slice is told, the slice goes whole: that takes no kernel.
+the values. If most of a slice is sent, the whole slice is sent, which takes no kernel.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class GpuMirrors(Memory):
             self._writes, self._written_by = self._lists(writes)
 
     def _lists(self, bits: np.ndarray) -> tuple[dict[int, Told | None], dict[int, Told | None]]:
-        """By rank: what this rank has of its slice, and what it has of this one's; None: all of it."""
+        """For each rank: (this rank's mirrors in its slice, its mirrors in this rank's slice); None: whole slices."""
         mine = {rank: self._told(bits[_words(self._slices[rank])], self._slices[rank]) for rank in self._others}
         own = self._slices[self._ranks.rank]
         rooms = {rank: np.empty(len(bits[_words(own)]), np.uint64) for rank in self._others}

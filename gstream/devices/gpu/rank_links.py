@@ -50,7 +50,7 @@ class Link(Protocol):
         """Queue that the parts `gives` go to their ranks, and `takes` come. Call within the GPU's context."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Free its buffers."""
 
 
 class StagedLink:
@@ -58,7 +58,7 @@ class StagedLink:
 
     def __init__(self, ranks: Ranks, note: str = "") -> None:
         self._ranks, self.note = ranks, note
-        self._rooms: dict[tuple[int, str], np.ndarray] = {}  # pinned: of a GPU, for what goes or comes
+        self._rooms: dict[tuple[int, str], np.ndarray] = {}  # pinned buffers: (GPU, purpose)
 
     def swap(self, where: OnStream, number: int, gives: Sequence[Part], takes: Sequence[Part]) -> None:
         gpu, longest = where.gpu, max((part.nbytes for part in (*gives, *takes)), default=0)

@@ -96,7 +96,7 @@ class Mirrors:
     def _told(
         self, bits: np.ndarray, given: np.ndarray, to: int, mine: np.ndarray, source: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Those of `given` whose bit is set, which another rank is told, and those of `mine` that one tells of."""
+        """Vertices of `given` whose bit is set here, and of `mine` whose bit is set on rank `source`."""
         flags = (bits[given >> np.uint64(6)] >> (given & np.uint64(63))) & np.uint64(1) != 0
         told = self._swap(np.packbits(flags), to, -(-len(mine) // 8), source)
         return given[flags], mine[np.unpackbits(told, count=len(mine)).view(bool)]
