@@ -79,8 +79,8 @@ def limit_bytes() -> int:
 def store_of(file: Path, make: Callable[[Path], None], say: Callable[[str], None]) -> Iterator[Path]:
     """The store of an edge list, made by `make(store)` unless it is there; nobody removes it while the block lasts.
 
-    say: gets a line about an older store that is used, about what is waited for, and about what is removed. `make` says that it
-    converts, once it knows that the file can be read. Errors of `make` are raised, and leave no file.
+    say: gets a line about an older store that is used, about what is waited for, and about what is removed. `make`
+    says that it converts, once it knows that the file can be read. Errors of `make` are raised, and leave no file.
     Raises UsageError where the cache cannot be used, ResourceError where the store would be too large for it.
     """
     limit, base = limit_bytes(), stores_folder()
