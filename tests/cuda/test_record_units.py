@@ -64,6 +64,15 @@ def test_all_kernels_compile(tmp_path, monkeypatch, ids, weight):
     assert read_too_early((tmp_path / "kept" / "unit.ptx").read_text()) == {name: [] for name in unit.kernels}
 
 
+def test_what_is_joined_by_or_is_words():
+    """atomic_or has no other type; that all compile is seen by tests that take longer."""
+    for kernel in shipped():
+        arguments = usual_arguments(kernel, np.dtype("u4"), np.dtype("f4"))
+        kinds = {name: value.dtype for name, value in zip(kernel.parameters, arguments, strict=True)}
+        words = {name: kinds[name] for name, merge in kernel.merges.items() if merge == "or"}
+        assert words == dict.fromkeys(words, np.dtype("u8")), kernel.name
+
+
 def test_numbers_are_their_bits():
     assert bits_of(True) == 1 and bits_of(-1) == bits_of(np.int64(-1)) == (1 << 64) - 1
     assert bits_of(np.float32(1)) == 0x3F800000 and bits_of(np.float64(1)) == 0x3FF0 << 48

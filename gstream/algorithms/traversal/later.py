@@ -24,7 +24,7 @@ READ_BYTES = 16  # a vertex: rows of the answer that were read, and what is look
 DOUBLE = np.dtype(np.float64)
 
 
-@record_kernel(distance="length[] min", changed="or")
+@record_kernel(distance="length[] min", changed="uint64[] or")
 def relax(record, distance, bits, changed, pull):
     """Lower distances over edges from vertices whose bit is set; changed: those that came nearer."""
     owner = record.vertex
