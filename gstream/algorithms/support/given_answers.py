@@ -188,8 +188,8 @@ def _table_of(given: Any, option: str) -> Any:
         if hasattr(given, "columns") and hasattr(given, "iloc"):
             return pa.Table.from_pandas(given, preserve_index=False)
         if isinstance(given, Mapping) or hasattr(given, "items"):
-            vertices, values = map(list, zip(*given.items(), strict=True)) if len(given) else ([], [])
-            return pa.table({VERTEX: _plain(vertices), "value": _plain(values)})
+            vertices = pa.array(_plain(vertex for vertex, _ in given.items()))
+            return pa.table({VERTEX: vertices, "value": _plain(value for _, value in given.items())})
         if isinstance(given, Iterable):
             groups = [list(group) for group in given]
             numbers = [number for number, group in enumerate(groups) for _ in group]
@@ -199,7 +199,7 @@ def _table_of(given: Any, option: str) -> Any:
     raise UsageError(said)
 
 
-def _plain(values: list[Any]) -> list[Any]:
+def _plain(values: Iterable[Any]) -> list[Any]:
     return [value.item() if hasattr(value, "item") else value for value in values]
 
 
