@@ -109,11 +109,13 @@ def install_signals() -> None:
 
 
 @contextmanager
-def stops_when_kept(keeps: bool, under_way: Callable[[], None] = lambda: None) -> Iterator[StopRequest]:
+def stops_when_kept(
+    keeps: bool, under_way: Callable[[], None] = lambda: None, others: Callable[[], bool] = lambda: False
+) -> Iterator[StopRequest]:
     """While the block lasts, the first signal only asks the run that has the request to end once it is kept;
     RunStopped, which it then raises, becomes Interrupted. keeps: whether the user wants checkpoints, and so hears if
-    none could be written. under_way: of StopRequest."""
-    stop = SIGNALS.stop = StopRequest(under_way)
+    none could be written. under_way, others: of StopRequest."""
+    stop = SIGNALS.stop = StopRequest(under_way, others)
     SIGNALS.left = NOT_KEPT if keeps else REMOVED
     try:
         yield stop

@@ -36,6 +36,7 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
     lines += device_lines(stats)
     if stats["cores_pages"]:
         lines.append(("cores", f"took {stats['cores_pages']:,} pages beside the GPUs"))
+    lines += rank_lines(summary.get("ranks"))
     lines += [("lost", f"{loss['lost']}, on to {loss['devices']}: {loss['why']}") for loss in summary["lost"]]
     lines += kept_lines(stats["kept"])
     for name, value in summary.items():
@@ -48,6 +49,15 @@ def summary_lines(summary: dict[str, Any], output: Path | None, rows: int) -> li
     if output not in (None, Path("-")):
         lines.append(("written", f"{output}: {show_things(rows, 'row')}"))
     return lines
+
+
+def rank_lines(ranks: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """Of a run that a launcher started several processes for: who did it."""
+    if not ranks:
+        return []
+    shared = f"shared the run, and handed over {show_bytes(ranks['bytes_exchanged'])}"
+    alone = "of one machine: the first did the run with the cores and GPUs of all (--ranks share: all work)"
+    return [("ranks", f"{ranks['ranks']} {alone if ranks['alone'] else shared}")]
 
 
 def distribution_rows(summary: dict[str, Any]) -> tuple[list[str], dict[str, list[Any]]] | None:

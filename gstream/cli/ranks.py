@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gstream.devices.ranks import Ranks
     from gstream.results.result import Result
 
-CHOICES = ("auto", "off")
+CHOICES = ("auto", "share", "off")
 ENDED_SECONDS = 3.0  # in which a launcher ends the other processes of one that has failed
 # Who starts processes, by the variables in which each finds its number and how many there are.
 LAUNCHERS = (
@@ -103,16 +103,18 @@ def check_world(ranks: Ranks, said: int, launcher: str) -> None:
 
 def in_ranks(ranks: Ranks, work: Callable[[], None]) -> int:
     """Do this rank's part of a command; the exit code. Of ranks that fail, one says why; then all end."""
-    code = 0
+    from gstream.devices.ranks import OthersFailedError
+
+    code: int | None = None
     try:
         work()
         ranks.wait()
         return 0
     except BaseException as error:
-        speaks = ranks.fails_first()
+        speaks = ranks.fails_first(waited=isinstance(error, OthersFailedError))
         code = _say(error, ranks, speaks)
         sys.stdout.flush()
-        ranks.end_all(code)
+        code = ranks.end_all(code)
         return code
     finally:
         ranks.finish(code)
@@ -148,12 +150,14 @@ def only_first(ranks: Ranks) -> AbstractContextManager[None]:
     return _silence(not ranks.first)
 
 
-def write_part(result: Result, output: Path, ranks: Ranks, ldbc: bool) -> None:
-    """Write this rank's part of an answer; on standard output the first rank writes all of it."""
+def write_part(result: Result, output: Path, ranks: Ranks, ldbc: bool, alone: bool) -> None:
+    """Write this rank's part of an answer; on standard output the first rank writes all of it. alone: the first rank
+    has it, and writes all parts."""
     if str(output) != "-":
+        from gstream.devices.ranks import Alone
         from gstream.results.dataset import write_dataset
 
-        write_dataset(result, output, ranks, ldbc)
+        write_dataset(result, output, Alone(ranks.size) if alone else ranks, ldbc)
     elif ranks.first:
         result.write(output, ldbc=ldbc)
 
@@ -161,18 +165,22 @@ def write_part(result: Result, output: Path, ranks: Ranks, ldbc: bool) -> None:
 def share_of_machine(ranks: Ranks, options: dict[str, Any]) -> dict[str, Any]:
     """The engine's options of a rank: its share of the cores that ranks beside it may use, too."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    mine = platform.node(), cores
+    mine = ranks.machine, cores
     sharing = sum(theirs == mine for theirs in ranks.everybody(mine))
     threads = options.get("threads") or max(1, usable_cores() // sharing)
     return {**options, "threads": threads, "ranks": ranks}
 
 
-def add_up(summary: dict[str, Any], ranks: Ranks) -> dict[str, Any]:
-    """The summary with the figures of all ranks: what is counted is summed, what is held the most that one holds."""
+def add_up(summary: dict[str, Any], ranks: Ranks, alone: bool) -> dict[str, Any]:
+    """The summary with the figures of all ranks: what is counted is summed, what is held the most that one holds.
+    alone: the first did the run."""
+    about: dict[str, Any] = {"ranks": ranks.size, "alone": alone, "bytes_exchanged": 0}
+    if alone:
+        return {**summary, "ranks": about}
     own = summary["stats"] | {"bytes_exchanged": ranks.bytes_sent}
     all_ranks = ranks.everybody({name: own[name] for name in (*SUMMED, "peak_memory_bytes", "bytes_exchanged")})
     sums = {name: sum(one[name] for one in all_ranks) for name in SUMMED}
     most = {"peak_memory_bytes": max(one["peak_memory_bytes"] for one in all_ranks)}
     exchanged = sum(one["bytes_exchanged"] for one in all_ranks)
     return {**summary, "stats": {**summary["stats"], **sums, **most},
-            "ranks": {"ranks": ranks.size, "bytes_exchanged": exchanged}}  # fmt: skip
+            "ranks": {**about, "bytes_exchanged": exchanged}}  # fmt: skip

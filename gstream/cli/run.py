@@ -19,6 +19,7 @@ from gstream.cli.compiling import compile_time
 from gstream.cli.edge_files import as_store
 from gstream.cli.failures import stops_when_kept
 from gstream.cli.figures import distribution_rows, summary_lines
+from gstream.cli.one_rank import one_for_all, wait_for_first
 from gstream.cli.progress import ProgressBar, Superstep, Within
 from gstream.cli.quick import skip_blas_for
 from gstream.cli.ranks import add_up, in_ranks, join_ranks, only_first, share_of_machine, write_part
@@ -119,26 +120,36 @@ def carry_out(given: dict[str, Any], task: Task, link: Link, ranks: Ranks | None
     link.tell("checked")
 
     skip_blas_for(algorithm)
-    if ranks is not None:
-        options = share_of_machine(ranks, options)
-        if not ranks.first:
-            ranks.wait()  # for the first to have checked what is to be written, and converted an edge list
+    if ranks is not None and not ranks.first:
+        ranks.wait()  # for the first to have checked what is to be written, and converted an edge list
     with as_store(store, given["threads"]) as store:
-        if ranks is not None and ranks.first:
+        if ranks is None:
+            compute(given, task, link, store, known, options)
+            return
+        if ranks.first:
             ranks.wait()
-        compute(given, task, link, store, known, options)
+        alone = one_for_all(ranks, store, options) if given["ranks"] == "auto" else None
+        options = share_of_machine(ranks, options) if alone is None else alone
+        if alone is None or ranks.first:
+            compute(given, task, link, store, known, options, ranks)
+        if alone is not None:
+            wait_for_first(ranks, given["checkpoint"] is not None and not ranks.first)
 
 
 def compute(
-    given: dict[str, Any], task: Task, link: Link, store: Path, known: Algorithm | None, options: dict[str, Any]
-) -> None:
-    """Run on the store, and show or write the answer. options: of the engine."""
+    given: dict[str, Any], task: Task, link: Link, store: Path, known: Algorithm | None, options: dict[str, Any],
+    ranks: Ranks | None = None,
+) -> None:  # fmt: skip
+    """Run on the store, and show or write the answer. options: of the engine; of ranks that share the run they name
+    these."""
     import gstream
 
     algorithm, output = given["algorithm"], given["output"]
     own, parameters = own_options(given), parse_parameters(given["param"] or [])
     keeps = given["checkpoint"] is not None
-    with ProgressBar() as bar, stops_when_kept(keeps, lambda: link.tell("stepped")) as stop:
+    alone = ranks is not None and "ranks" not in options
+    others = ranks.is_asked_to_stop if ranks is not None and alone else lambda: False
+    with ProgressBar() as bar, stops_when_kept(keeps, lambda: link.tell("stepped"), others) as stop:
         steps, are = planned_supersteps(algorithm, own, given["max_supersteps"])
         lines = StepLine(bar, link, steps if are == "exact" else None)
         recorder = recorder_of(given, lines)
@@ -152,13 +163,13 @@ def compute(
                 result = start(graph, algorithm, own, parameters, given["certify"])
             seconds = time.perf_counter() - began
             about = graph.info
-    if output is not None and "ranks" in options:
-        write_part(result, output, options["ranks"], given["ldbc"])
+    if output is not None and ranks is not None:
+        write_part(result, output, ranks, given["ldbc"], alone)
     elif output is not None:
         result.write(output, ldbc=given["ldbc"], force=True)  # what exists was refused before the run
     summary = apart(result.summary, seconds, compiled())
-    if "ranks" in options:
-        summary = add_up(summary, options["ranks"])
+    if ranks is not None:
+        summary = add_up(summary, ranks, alone)
     if recorder is not None:
         write_records(given, recorder, known, result, summary, about, planned)
     summary["lost"] = [loss._asdict() for loss in task.losses]

@@ -92,8 +92,9 @@ DRIVERS: dict[str, Declared] = {
         "threads": _option(int, "N", "Threads of the host. Default: all cores."),
         "ranks": _option(
             str,
-            "auto|off",
-            "Share the run with the processes that mpiexec or srun started. off: alone. plan takes a number, too.",
+            "auto|share|off",
+            "Of processes that mpiexec or srun started: share the run, on one machine only if asked to. off: each runs "
+            "alone. plan takes a number, too.",
             default="auto",
         ),
     },

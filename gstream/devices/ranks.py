@@ -20,13 +20,24 @@ Ways = tuple[tuple[str, str], ...]  # direction, and the name of the page table 
 ReadsWrites = Callable[[Ways], tuple[np.ndarray, np.ndarray]]  # uint64[ceil(V / 64)] of what a rank so reads and writes
 STREAMED = 1  # the tag of arrays that go while other calls are made
 FAILED = 1 << 14  # the tag of a rank's word that it has failed; any tag will do on a communicator of its own
+# Tags of other words: the first rank hears that a rank waits (HERE), or was asked to stop (STOP), and says when all
+# wait (GO). The rank that says why all fail tells the exit code (CODE).
+HERE, GO, STOP, CODE = (FAILED + number for number in range(1, 5))
 SETTLE_SECONDS = 1.0  # in which a rank that fails hears of others that fail for the same reason
 END_SECONDS = 5.0  # after which a rank that has told its failure ends all
 POLL_SECONDS = 0.01
+FIRST_POLL_SECONDS = 1e-4  # of a wait, which is often short
+
+
+class OthersFailedError(GstreamError):
+    """Another rank has failed, and says why: this one, which waited for it, ends without a word."""
 
 
 class Ranks:
-    """This process's place among `size` ranks. bytes_sent: of arrays that this rank has handed to others."""
+    """This process's place among `size` ranks. bytes_sent: of arrays that this rank has handed to others.
+
+    machine: the first rank of those that share this one's memory, by MPI's word: names of hosts are not unique.
+    """
 
     def __init__(self, world: Any = None) -> None:
         """world: a communicator of mpi4py's; None: that of all processes of the launcher.
@@ -39,6 +50,7 @@ class Ranks:
         here = self._world.Split_type(self._mpi.COMM_TYPE_SHARED)
         self.rank, self.size = self._world.rank, self._world.size
         self.local_rank, self.local_size = here.rank, here.size
+        self.machine = here.bcast(self.rank, 0)
         here.Free()
         self.bytes_sent = 0
         self.links: dict[Any, Any] = {}  # of its GPUs (gstream.devices.gpu.rank_links), for graphs to come
@@ -48,7 +60,12 @@ class Ranks:
         """Whether this rank speaks for all: it prints, and shows progress."""
         return bool(self.rank == 0)
 
-    def finish(self, code: int = 0) -> None:
+    @property
+    def written_parts(self) -> range:
+        """Which parts of an answer this rank writes."""
+        return range(self.rank, self.rank + 1)
+
+    def finish(self, code: int | None = None) -> None:
         """Leave the launcher in order; no call comes after it. code: of ranks that have all failed, which may have left
         messages that nobody took: MPI then has no order to leave in, and the process ends here."""
         if self._mpi.Is_finalized():
@@ -56,7 +73,7 @@ class Ranks:
         try:
             self._mpi.Finalize()
         except self._mpi.Exception:
-            if code == 0:
+            if code is None:
                 raise
             os._exit(code)
 
@@ -94,9 +111,26 @@ class Ranks:
         """Whether a rank gave True."""
         return bool(self._world.allreduce(flag, self._mpi.LOR))
 
-    def wait(self) -> None:
-        """Return when all ranks have called it."""
-        self._world.Barrier()
+    def wait(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Return when all ranks have called it. A rank that waits leaves its core to those that work, and calls
+        `meanwhile` now and then. Raises OthersFailedError where one of them fails."""
+        if not self.first:
+            self._words.send(None, 0, HERE)
+        for _ in range(self.size - 1 if self.first else 1):
+            self._take_word(HERE if self.first else GO, meanwhile)
+        for other in range(1, self.size if self.first else 0):
+            self._words.send(None, other, GO)
+
+    def _take_word(self, tag: int, meanwhile: Callable[[], None]) -> None:
+        """Wait for a rank's word."""
+        pause = FIRST_POLL_SECONDS
+        while not self._words.iprobe(tag=tag):
+            if self._words.iprobe(tag=FAILED):
+                raise OthersFailedError("another rank has failed")
+            meanwhile()
+            time.sleep(pause)
+            pause = min(POLL_SECONDS, 2 * pause)
+        self._words.recv(tag=tag)
 
     def check_same(self, what: str, number: int) -> None:
         """Raise RuntimeError unless all ranks gave the same number: they would wait for each other for ever."""
@@ -196,12 +230,22 @@ class Ranks:
             words.itemsize
         ]
 
-    # Failures
+    # Stops and failures
 
-    def fails_first(self) -> bool:
-        """This rank fails: whether it is the one that says why. Others that fail at the same time hear of it."""
-        self._told = [self._words.isend(self.rank, other, FAILED) for other in range(self.size) if other != self.rank]
-        self._failed = {self.rank}
+    def ask_first_to_stop(self) -> None:
+        """Tell the first rank that this one, which waits for it, was asked to stop."""
+        self._asked = self._words.isend(None, 0, STOP)
+
+    def is_asked_to_stop(self) -> bool:
+        """Whether a rank that waits for this one was."""
+        return bool(self._words.iprobe(tag=STOP))
+
+    def fails_first(self, waited: bool = False) -> bool:
+        """This rank fails: whether it is the one that says why. Others that fail at the same time hear of it. waited:
+        it only waited for one that failed, and so has nothing to say."""
+        number = self.rank + self.size * waited
+        self._told = [self._words.isend(number, other, FAILED) for other in range(self.size) if other != self.rank]
+        self._failed = {number}
         self._hear(SETTLE_SECONDS, lambda: min(self._failed) < self.rank or self.all_failed)
         return min(self._failed) == self.rank
 
@@ -210,13 +254,19 @@ class Ranks:
         """Whether no rank is left that could wait for this one."""
         return len(self._failed) == self.size
 
-    def end_all(self, code: int) -> None:
-        """After `fails_first`: return if all ranks have failed; else end them all, as others may wait for this one."""
+    def end_all(self, code: int) -> int:
+        """After `fails_first`: the exit code of all ranks, if all have failed; else end them all, as others may wait
+        for this one."""
         alone = min(self._failed) == self.rank
+        if alone:
+            self._told += [self._words.isend(code, other, CODE) for other in range(self.size) if other != self.rank]
         self._hear(SETTLE_SECONDS if alone else END_SECONDS, lambda: self.all_failed)
         if not self.all_failed:
             self._world.Abort(code)
             os._exit(code)  # the launcher has been told, and ends this process, too; MPI can't be left in order
+        if self.rank in self._failed:
+            return code
+        return int(self._words.recv(source=min(self._failed), tag=CODE))
 
     def _hear(self, seconds: float, enough: Callable[[], bool]) -> None:
         """Listen for other ranks that have failed."""
@@ -226,6 +276,27 @@ class Ranks:
                 self._failed.add(self._words.recv(tag=FAILED))
             else:
                 time.sleep(POLL_SECONDS)
+
+
+class Alone:
+    """As Ranks, of the first of `size` ranks, which has an answer that the others know nothing of."""
+
+    rank, first = 0, True
+
+    def __init__(self, size: int) -> None:
+        self.size, self.written_parts = size, range(size)
+
+    def of_first(self, value: Any) -> Any:
+        """The value."""
+        return value
+
+    def by_first(self, call: Callable[[], Any]) -> Any:
+        """What the call gives."""
+        return call()
+
+    def together(self, call: Callable[[], Any]) -> list[Any]:
+        """What the call gives, of one rank."""
+        return [call()]
 
 
 def _tried(call: Callable[[], Any]) -> tuple[Any, GstreamError | None]:

@@ -6,9 +6,8 @@ fewer GPUs than ranks, all ranks take cores.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from gstream.devices.base import Device, Exchange
 from gstream.devices.host.device import HostDevice
@@ -51,26 +50,45 @@ def specs_of_rank(options: RunOptions, edges: int) -> tuple[list[DeviceSpec], st
 
 def _own_gpus(ranks: Ranks, named: list[int] | None) -> tuple[list[int], str]:
     """Numbers of this rank's GPUs, of those that are `named`, or of all; none, and why, where ranks are too many."""
-    told: tuple[list[int], list[str], str] = [], [], ""
+    seen = seen_gpus(ranks, named)
+    share = ranks.least(len(seen.numbers) // len(seen.sharing))
+    if share == 0:
+        return [], seen.failure or "a machine has fewer GPUs than ranks"
+    at = seen.sharing.index(ranks.rank) * share
+    return seen.numbers[at : at + share], ""
+
+
+class SeenGpus(NamedTuple):
+    """GPUs that this rank sees, by their numbers; the ranks that see the same ones; why the first rank that sees none
+    does not."""
+
+    numbers: list[int]
+    sharing: list[int]
+    failure: str
+
+
+def seen_gpus(ranks: Ranks, named: list[int] | None) -> SeenGpus:
+    """Of the GPUs that are `named`, or of all. All ranks make this call.
+
+    A GPU's own name (UUID) says whether two ranks see the same one; without it, the machine that MPI says, and the bus.
+    """
+    numbers, places, failed = list[int](), list[str](), ""
     try:
         from gstream.devices.gpu.driver import driver
+        from gstream.devices.gpu.prestart import uuid_of
 
         cuda = driver()
         count = cuda.Device.count()
         numbers = list(range(count)) if named is None else [number for number in named if number < count]
-        told = numbers, [cuda.Device(number).pci_bus_id() for number in numbers], ""
+        for number in numbers:
+            bus = cuda.Device(number).pci_bus_id()
+            places.append(uuid_of(number) or f"machine of rank {ranks.machine}, {bus}")
     except GstreamError as error:
-        told = [], [], getattr(error, "what", str(error)).removeprefix("--devices cuda: ").partition(". ")[0]
-    numbers, places, failed = told
-    mine = platform.node(), places
-    everybody = ranks.everybody((mine, failed))
+        failed = getattr(error, "what", str(error)).removeprefix("--devices cuda: ").partition(". ")[0]
+    everybody = ranks.everybody((places or [f"machine of rank {ranks.machine}"], failed))
+    mine = everybody[ranks.rank][0]
     sharing = [rank for rank, (theirs, _) in enumerate(everybody) if theirs == mine]
-    share = ranks.least(len(numbers) // len(sharing))
-    if share == 0:
-        failures = [why for _, why in everybody if why]
-        return [], failures[0] if failures else "a machine has fewer GPUs than ranks"
-    at = sharing.index(ranks.rank) * share
-    return numbers[at : at + share], ""
+    return SeenGpus(numbers, sharing, next((why for _, why in everybody if why), ""))
 
 
 def exchange_of_ranks(devices: Sequence[Device], ranks: Ranks, part: Any) -> Exchange:

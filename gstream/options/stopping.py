@@ -79,11 +79,23 @@ class StopRequest:
     """What a signal handler tells a run: end after this superstep. `ask` is for handlers, the rest for the driver.
 
     under_way: called once supersteps begin whose end is waited for; the checkpoint is then the run's own to write.
+    others: whether a process that waits for this one was asked.
     """
 
-    def __init__(self, under_way: Callable[[], None] = lambda: None) -> None:
-        self.asked = self.heeded = False
-        self._under_way = under_way
+    def __init__(
+        self, under_way: Callable[[], None] = lambda: None, others: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._asked = self.heeded = False
+        self._under_way, self._others = under_way, others
+
+    @property
+    def asked(self) -> bool:
+        """Whether the run is to end."""
+        return self._asked or self._others()
+
+    @asked.setter
+    def asked(self, asked: bool) -> None:
+        self._asked = asked
 
     def heed(self, heeded: bool) -> None:
         """Whether a superstep is under way whose end is waited for."""

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from gstream.devices.ranks import Ranks
+from gstream.devices.ranks import Alone, Ranks
 from gstream.results.files import check_output, write_result
 from pagestore.errors import UsageError
 from pagestore.faults import disk_error
@@ -47,25 +47,27 @@ def check_dataset(path: Path, force: bool, ldbc: bool, edges: bool) -> None:
         raise UsageError(f"{path}: exists. Pass --force to replace it, or another name.")
 
 
-def write_dataset(result: Any, path: Path, ranks: Ranks, ldbc: bool) -> None:
-    """Write an answer, which all ranks hold, a part each; what exists is replaced. All ranks make this call.
+def write_dataset(result: Any, path: Path, ranks: Ranks | Alone, ldbc: bool) -> None:
+    """Write an answer, which all ranks hold, a part each; what exists is replaced. All ranks make this call, but where
+    the first has the answer alone, and writes all parts.
 
     Rows that are no vertices', which are few, are the first rank's to write. Raises as Result.write does; then nothing
     is at `path` that was not there before.
     """
     with _folder(path, ranks) as folder:
-        ranks.together(lambda: _write_part(result, folder / part_name(path, ranks.rank), ranks, ldbc))
+        ranks.together(lambda: _write_parts(result, folder, path, ranks, ldbc))
         ranks.by_first(lambda: _become(folder, path))
 
 
-def _write_part(result: Any, path: Path, ranks: Ranks, ldbc: bool) -> None:
-    part = result.part(ranks.rank, ranks.size)
-    if part is not None:
-        write_result(part, path, ldbc)
+def _write_parts(result: Any, folder: Path, path: Path, ranks: Ranks | Alone, ldbc: bool) -> None:
+    for number in ranks.written_parts:
+        part = result.part(number, ranks.size)
+        if part is not None:
+            write_result(part, folder / part_name(path, number), ldbc)
 
 
 @contextmanager
-def _folder(path: Path, ranks: Ranks) -> Iterator[Path]:
+def _folder(path: Path, ranks: Ranks | Alone) -> Iterator[Path]:
     """A new folder beside `path` that all ranks see; gone afterwards, unless it was renamed."""
     lock, made = [], path.with_name(f".{path.name}.{ranks.of_first(os.urandom(TOKEN_BYTES)).hex()}.partial")
 

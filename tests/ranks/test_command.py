@@ -39,21 +39,26 @@ class Fails(Program):
         return u.value
 """
 
+SHARE = ("--ranks", "share")
 LOADED = """
 
 import os
 import pathlib
 
-pathlib.Path(f"{os.getpid()}.loaded").touch()
+launcher = os.getppid()
+for process in pathlib.Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split():
+    pathlib.Path(f"{process}.loaded").touch()
 """
 
 
-def test_the_answer_is_a_folder_with_a_file_a_rank(stores: Path, tmp_path: Path):
+@pytest.mark.parametrize("ranks", [SHARE, ()], ids=["shared", "one for all"])
+def test_the_answer_is_a_folder_with_a_file_a_rank(stores: Path, tmp_path: Path, ranks):
     store, folder = stores / "directed.gs", tmp_path / "ranks"
     left = tmp_path / ".ranks.0123456789abcdef.partial"
     left.mkdir()
     (left / "part-00000.parquet").touch()
-    done = mpiexec(3, "-m", "gstream", "run", "wcc", store, "--no-heads", "--json", "-o", folder, cwd=tmp_path)
+    words = ("run", "wcc", store, "--no-heads", "--json", "-o", folder, *ranks)
+    done = mpiexec(3, "-m", "gstream", *words, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout  # where the launcher says which rank ended, and how
     assert os.listdir(tmp_path) == ["ranks"]
     parts = sorted(folder.iterdir())
@@ -63,13 +68,14 @@ def test_the_answer_is_a_folder_with_a_file_a_rank(stores: Path, tmp_path: Path)
         whole = graph.wcc(certify=False).to_arrow()
     assert pyarrow.concat_tables(tables).equals(whole) and min(map(len, tables)) > 0
     summary = json.loads(done.stdout)
-    assert summary["rows"] == len(whole) and summary["ranks"]["ranks"] == 3 and summary["ranks"]["bytes_exchanged"] > 0
+    assert summary["rows"] == len(whole) and summary["ranks"]["ranks"] == 3
+    assert summary["ranks"]["alone"] == (summary["ranks"]["bytes_exchanged"] == 0) == (not ranks)
 
 
 def test_a_rank_that_fails_says_so_once_and_ends_all(stores: Path, tmp_path: Path):
     (tmp_path / "mine.py").write_text(FAILS)
     began = time.monotonic()
-    words = ("run", "mine.py:Fails", stores / "directed.gs", "-o", "out.csv")
+    words = ("run", "mine.py:Fails", stores / "directed.gs", "-o", "out.csv", *SHARE)
     done = mpiexec(2, "-m", "gstream", *words, cwd=tmp_path)
     assert time.monotonic() - began < END_SECONDS
     said = [line for line in done.stderr.splitlines() if "no such parameter" in line]
@@ -128,6 +134,11 @@ def test_ranks_off_runs_each_process_alone(stores: Path, tmp_path: Path):
     assert "ranks" not in json.loads(done.stdout.splitlines()[0])
 
 
+def loaded(folder: Path) -> list[int]:
+    """All ranks, in order, once one of them has loaded the program."""
+    return sorted(int(path.stem) for path in folder.glob("*.loaded"))
+
+
 def is_alive(process: int) -> bool:
     try:
         return Path(f"/proc/{process}/stat").read_text().rsplit(")")[-1].split()[0] != "Z"
@@ -135,27 +146,31 @@ def is_alive(process: int) -> bool:
         return False
 
 
-def test_all_end_when_one_is_killed_and_nothing_is_left(stores: Path, tmp_path: Path):
+@pytest.mark.parametrize("ranks", [(), pytest.param(SHARE, marks=pytest.mark.long)], ids=["one for all", "shared"])
+def test_all_end_when_one_is_killed_and_nothing_is_left(stores: Path, tmp_path: Path, ranks):
+    """Of ranks that share a run, and where one of them waits for the first."""
     (tmp_path / "mine.py").write_text(ENDLESS + LOADED)
-    words = ["-m", "gstream", "run", "mine.py:Count", str(stores / "directed.gs"), "-o", "out"]
+    words = ["-m", "gstream", "run", "mine.py:Count", str(stores / "directed.gs"), "-o", "out", *ranks]
     launcher = subprocess.Popen(
         [str(MPIEXEC), "-n", "2", sys.executable, *words],
         cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    while len(list(tmp_path.glob("*.loaded"))) < 2:
+    while len(loaded(tmp_path)) < 2:
         assert launcher.poll() is None
         time.sleep(0.01)
-    ranks = [int(path.stem) for path in tmp_path.glob("*.loaded")]
-    os.kill(ranks[1], signal.SIGKILL)
+    processes = loaded(tmp_path)
+    os.kill(processes[1], signal.SIGKILL)
     launcher.communicate(timeout=END_SECONDS)
-    assert launcher.returncode != 0 and not any(map(is_alive, ranks))
+    assert launcher.returncode != 0 and not any(map(is_alive, processes))
     assert {path.name for path in tmp_path.iterdir() if path.suffix != ".loaded"} <= {"mine.py", "__pycache__"}
 
 
 @pytest.mark.long
-def test_sigterm_to_one_rank_keeps_the_run(stores: Path, tmp_path: Path):
+@pytest.mark.parametrize("ranks", [SHARE, ()], ids=["shared", "one for all"])
+def test_sigterm_to_one_rank_keeps_the_run(stores: Path, tmp_path: Path, ranks):
     (tmp_path / "mine.py").write_text(ENDLESS + LOADED)
     words = ["run", "mine.py:Count", str(stores / "directed.gs"), "--checkpoint", "kept", "--checkpoint-every", "1"]
+    words += ranks
     launcher = subprocess.Popen(
         [str(MPIEXEC), "-n", "2", sys.executable, "-m", "gstream", *words],
         cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True,
@@ -163,7 +178,7 @@ def test_sigterm_to_one_rank_keeps_the_run(stores: Path, tmp_path: Path):
     while not (tmp_path / "kept" / "slot-0").exists():
         assert launcher.poll() is None
         time.sleep(0.01)
-    os.kill(max(int(path.stem) for path in tmp_path.glob("*.loaded")), signal.SIGTERM)
+    os.kill(max(loaded(tmp_path)), signal.SIGTERM)
     said = launcher.communicate(timeout=END_SECONDS)[1]
     assert launcher.returncode == 143 and len(said.splitlines()) == 1, said
     assert said.startswith("stopped by SIGTERM; kept: holds the run's checkpoint after superstep"), said

@@ -42,7 +42,7 @@ def lines_of_ours(done: subprocess.CompletedProcess[str]) -> list[str]:
     ],
 )
 def test_a_rank_that_runs_out_of_something(stores: Path, tmp_path: Path, fault, words, code, said):
-    run = ("run", f"{HERE}/faulty.py:Hops", stores / "directed.gs", "-o", "out", *words)
+    run = ("run", f"{HERE}/faulty.py:Hops", stores / "directed.gs", "-o", "out", "--ranks", "share", *words)
     done = mpiexec(2, "-m", "gstream", *run, cwd=tmp_path, seconds=END_SECONDS, fault=fault)
     ours = lines_of_ours(done)
     assert done.returncode == code and len(ours) == 1 and said in ours[0], done.stderr

@@ -56,7 +56,7 @@ def directed(tmp_path_factory: pytest.TempPathFactory) -> str:
     [(1, 5, 3), pytest.param(0, 27, 1, marks=pytest.mark.long), pytest.param(1, 9, 2, marks=pytest.mark.long)],
 )
 def test_a_killed_rank_costs_supersteps_not_the_answer(directed, tmp_path, rank, number, again):
-    words = ("-m", "gstream", "run", f"{HERE}/faulty.py:Hops", directed, "--checkpoint", "kept")
+    words = ("-m", "gstream", "run", f"{HERE}/faulty.py:Hops", directed, "--ranks", "share", "--checkpoint", "kept")
     killed = f"kill:{rank}:{number}"
     done = mpiexec(2, *words, "--checkpoint-every", 1, "-o", "out", cwd=tmp_path, fault=killed)
     assert done.returncode != 0 and "Traceback" not in done.stderr

@@ -54,10 +54,10 @@ def test_torchrun_is_told_of_mpiexec(monkeypatch: pytest.MonkeyPatch):
 class Told:
     """Ranks of which three are on this machine and one is on another, with the same cores."""
 
-    size = 4
+    size, machine = 4, 0
 
     def everybody(self, mine: Any) -> list[Any]:
-        return [mine, ("elsewhere", mine[1]), mine, mine]
+        return [mine, (1, mine[1]), mine, mine]
 
 
 class Lonely:
@@ -91,5 +91,5 @@ def test_what_is_planned_is_of_all_ranks_as_what_moved():
         everybody = staticmethod(lambda mine: [mine] * 4)
 
     ranks: Any = Four
-    found = cli_ranks.add_up({"stats": stats}, ranks)["stats"]
+    found = cli_ranks.add_up({"stats": stats}, ranks, alone=False)["stats"]
     assert found["predicted_bytes"] == found["bytes_moved"] == 28 and found["peak_memory_bytes"] == 7

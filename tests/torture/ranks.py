@@ -45,9 +45,11 @@ def kills(folder: Path, numbers: random.Random) -> Cases:
         rank, graph = numbers.randrange(2), numbers.choice(("graph.gs", "graph.parts"))
         again = numbers.choice((1, 2, 3))
         again = again if graph == "graph.gs" else 2
+        shared = numbers.choice(("auto", "share"))
         words = [*run, folder / graph, "-o", "out.csv", "--checkpoint", "kept", "--checkpoint-every", 1]
+        words += ["--ranks", shared]
         number = 1 + numbers.randrange(EVENTS[rank > 0])
-        where = f"{graph}, rank {rank}, call {number}, on by {again}"
+        where = f"{graph}, --ranks {shared}, rank {rank}, call {number}, on by {again}"
         began = time.monotonic()
         done = mpiexec(2, *words, cwd=folder, fault=f"kill:{rank}:{number}")
         took = time.monotonic() - began

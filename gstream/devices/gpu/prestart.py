@@ -38,6 +38,19 @@ def _start(numbers: list[int]) -> None:
             library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
+def uuid_of(number: int) -> str | None:
+    """A GPU's own name, which no other GPU on any machine has, in 32 hexadecimal digits; None where the driver does not
+    say it. CUDA has started."""
+    device, name = ctypes.c_int(), ctypes.create_string_buffer(16)
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+        if library.cuDeviceGet(ctypes.byref(device), number) or library.cuDeviceGetUuid_v2(name, device):
+            return None
+    except (OSError, AttributeError):
+        return None
+    return name.raw.hex()
+
+
 def cuda_version() -> str | None:
     """The newest CUDA that the driver runs, as "13.0"; None without a driver. Works without pycuda."""
     number = ctypes.c_int()
