@@ -19,7 +19,7 @@ import pyarrow
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import BadLines, shown
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions, split_chunk
-from pagestore.inputs.columnnames import asked_ends, likely_ends, named, names_one_end
+from pagestore.inputs.columnnames import asked_ends, is_no_weight, leaves_ends_open, likely_ends, named, refuse_twice
 from pagestore.inputs.columns import checked_chunk, checked_weights, option_range
 from pagestore.inputs.conditions import Condition
 from pagestore.inputs.folders import partitions
@@ -121,11 +121,16 @@ class TableSource(EdgeSource):
                 f"{self.name}: has the columns {', '.join(map(shown, names))}; edges need a source and a target."
             )
         ends = ends or likely_ends(names)
-        if ends is None and (len(names) > MOST_COLUMNS or names_one_end(names)):
+        whole = all(pyarrow.types.is_integer(inner_type(schema.field(at).type)) for at in range(len(names)))
+        weighed = self._options.weight_column is not None
+        if ends is None and (len(names) > MOST_COLUMNS or leaves_ends_open(names, whole, weighed)):
             raise self.unnamed(names)
         source, target = (names[at] for at in ends or (0, 1))
         weight = self._find_weight(schema, (source, target))
-        return [source, target] + ([] if weight is None else [weight])
+        found = [source, target] + ([] if weight is None else [weight])
+        for column in found:
+            refuse_twice(self.name, column, schema.names, "Rename one of them.")
+        return found
 
     def own_columns(self, schema: pyarrow.Schema) -> int:
         """How many of the columns, the first ones, are the file's own; others are of its path."""
@@ -133,6 +138,8 @@ class TableSource(EdgeSource):
 
     def unnamed(self, names: list[str]) -> InputError:
         """The error where no known name says which columns hold the ends."""
+        for column in names[:2]:
+            refuse_twice(self.name, column, names, "Rename one of them.")
         return refuse_unnamed(self.name, names, self._first_rows(names[:2]), len(names))
 
     def _first_rows(self, columns: list[str]) -> list[list[str]]:
@@ -166,7 +173,8 @@ class TableSource(EdgeSource):
         if third is None:
             return None
         kind = inner_type(schema.field(third).type)
-        if not is_number(kind) or (pyarrow.types.is_integer(kind) and third.lower() not in INTEGER_WEIGHTS):
+        integers = pyarrow.types.is_integer(kind) and third.lower() not in INTEGER_WEIGHTS
+        if not is_number(kind) or integers or is_no_weight(third):
             self._left_out = third
             return None
         return third

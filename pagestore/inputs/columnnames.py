@@ -9,10 +9,11 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 
-from pagestore.errors import UsageError
+from pagestore.errors import InputError, UsageError
 from pagestore.inputs import signatures
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
+from pagestore.inputs.idspelling import PREFIXED, meant
 
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # of fromNode
 BETWEEN = re.compile(r"[\s.-]+")
@@ -20,6 +21,7 @@ MOST_NAMED = 12  # columns that a message names
 DOUBTFUL_NAMES = 2  # line 1 holds at least so many of them
 SURE_NUMBERS = 2  # numbers below a word of line 1: one alone may be an odd field
 DIGITS = re.compile(r"[0-9]+")
+MATES = {(source, target) for source, targets in signatures.ENDS for target in targets.split()}
 COUNTED = re.compile(r"(.*[^\W\d_])_?[12]\Z")  # person1, person_2
 
 
@@ -37,12 +39,62 @@ def named(header: Sequence[str], names: tuple[str, ...], default: int) -> int:
 
 
 def named_ends(header: Sequence[str]) -> tuple[int, int] | None:
-    """Places of source and target where the header names both, once; else None."""
-    ends = named(header, signatures.SOURCE_NAMES, -1), named(header, signatures.TARGET_NAMES, -1)
-    if min(ends) >= 0 and ends[0] != ends[1]:
-        return ends
-    pairs = _pairs([column_name(name) for name in header])
+    """Places of source and target where the header names both, once; else None.
+
+    Of several names of an end, those of one pair count, where there is one: `origin,destination,source`.
+    """
+    words = [column_name(name) for name in header]
+    sources, targets = _places(words, signatures.SOURCE_NAMES), _places(words, signatures.TARGET_NAMES)
+    if sources and targets:
+        pairs = {(source, target) for source in sources for target in targets}
+        if len(pairs) > 1:
+            pairs = {(source, target) for source, target in pairs if (words[source], words[target]) in MATES}
+    else:
+        pairs = _pairs(words)
     return pairs.pop() if len(pairs) == 1 else None
+
+
+def names_several(header: Sequence[str]) -> bool:
+    """Whether an end has more names than one, and none that goes with the other's alone."""
+    words = [column_name(name) for name in header]
+    found = [_places(words, names) for names in (signatures.SOURCE_NAMES, signatures.TARGET_NAMES)]
+    return max(map(len, found)) > 1 and named_ends(header) is None
+
+
+def is_no_weight(word: str) -> bool:
+    """Whether a column's name says that its numbers weigh nothing: times, kinds, numbers of rows, another end."""
+    name = column_name(word)
+    others = (*signatures.ROW_NAMES, *signatures.SOURCE_NAMES, *signatures.TARGET_NAMES)
+    return bool(name) and (name in others or name.rpartition("_")[2] in signatures.NO_WEIGHTS)
+
+
+def _third_may_be_end(header: Sequence[str], integers: bool) -> bool:
+    """Whether the third of three columns of unknown names may be an end as well as the first ones: the first is called
+    as a number of the row is, or all three hold whole numbers (`integers`)."""
+    if len(header) != 3 or likely_ends(header) is not None:
+        return False
+    first, third = column_name(header[0]), column_name(header[2])
+    if third in (*signatures.WEIGHT_NAMES, *signatures.INTEGER_WEIGHTS) or is_no_weight(third):
+        return False
+    return (integers or first in signatures.ROW_NAMES) and third.rpartition("_")[2] not in signatures.NO_ENDS
+
+
+def refuse_twice(name: str, called: str, header: Sequence[str], remedy: str) -> None:
+    """InputError, which ends in `remedy`, where several columns are called so."""
+    places = [str(at) for at, word in enumerate(header, 1) if word == called]
+    if len(places) > 1:
+        raise InputError(f"{name}: columns {' and '.join(places)} are called {shown(called)}. {remedy}")
+
+
+def _places(words: Sequence[str], names: Sequence[str]) -> list[int]:
+    return [at for at, word in enumerate(words) if word in names]
+
+
+def first_named(header: Sequence[str]) -> tuple[int, int] | None:
+    """Places of a source's and a target's name, the first of several; None where one of them is not there."""
+    words = [column_name(name) for name in header]
+    sources, targets = _places(words, signatures.SOURCE_NAMES), _places(words, signatures.TARGET_NAMES)
+    return (sources[0], targets[0]) if sources and targets else None
 
 
 def likely_ends(header: Sequence[str]) -> tuple[int, int] | None:
@@ -50,7 +102,7 @@ def likely_ends(header: Sequence[str]) -> tuple[int, int] | None:
     if (ends := named_ends(header)) is not None:
         return ends
     source, target = named(header, signatures.SOURCE_NAMES, -1), named(header, signatures.TARGET_NAMES, -1)
-    if source == target or min(source, target) >= 0:
+    if source == target or min(source, target) >= 0 or names_several(header):
         return None
     weights = (*signatures.WEIGHT_NAMES, *signatures.INTEGER_WEIGHTS)
     left = [
@@ -61,10 +113,12 @@ def likely_ends(header: Sequence[str]) -> tuple[int, int] | None:
     return (source, left[0]) if source >= 0 else (left[0], target)
 
 
-def names_one_end(header: Sequence[str]) -> bool:
-    """Whether a name says that an end is elsewhere than in columns 1 and 2, and none says where the other one is."""
+def leaves_ends_open(header: Sequence[str], whole: bool, weight_asked: bool) -> bool:
+    """Whether the names of three columns or fewer leave open which hold the ends: a name of one end that stands
+    elsewhere, several names of one, or a third column that may be one; whole: all hold whole numbers."""
     source, target = named(header, signatures.SOURCE_NAMES, 0), named(header, signatures.TARGET_NAMES, 1)
-    return likely_ends(header) is None and (source, target) != (0, 1)
+    elsewhere = likely_ends(header) is None and (source, target) != (0, 1)
+    return elsewhere or names_several(header) or (not weight_asked and _third_may_be_end(header, whole))
 
 
 def _pairs(words: Sequence[str]) -> set[tuple[int, int]]:
@@ -94,7 +148,12 @@ def is_number(text: str) -> bool:
     return bool(signatures.INTEGER.match(text) or signatures.NUMBER.match(text) or signatures.NOT_FINITE.match(text))
 
 
-def share_of_numbers(rows: list[list[str]], column: int) -> float:
+def _is_any_number(text: str) -> bool:
+    """`is_number`, or one in a spelling that no ID has, as 0x10."""
+    return is_number(text) or meant(text) is not None or PREFIXED.match(text) is not None
+
+
+def share_of_numbers(rows: Sequence[Sequence[str]], column: int) -> float:
     """How much of what a column holds is numbers, 0 to 1; empty fields hold nothing."""
     held = [is_number(row[column]) for row in rows if len(row) > column and row[column]]
     return sum(held) / max(len(held), 1)
@@ -115,12 +174,14 @@ def is_header(rows: list[list[str]], options: InputOptions, more: Callable[[], l
     if any(name in rows[0] for name in asked if name is not None and _number_of(name) is None):
         return True
     first = [column_name(name) for name in rows[0]]
-    if len(first) < 2 or any(map(is_number, first)):
+    if len(first) < 2 or any(map(_is_any_number, rows[0])):
         return False
-    found = named_ends(rows[0])
+    found = named_ends(rows[0]) or first_named(rows[0])
     known, ends = found is not None, found or (0, 1)
-    if known and not any(first[end] in signatures.WORDS_OF_TEXT for end in ends) and not _are_named_so(rows[1:], ends):
-        return True
+    if known and not any(first[end] in signatures.WORDS_OF_TEXT for end in ends):
+        rows = [rows[0], *(row for row in rows[1:] if row != rows[0])]  # files that were joined have it again
+        if not _are_named_so(rows[1:], ends):
+            return True
     if known and _direction_is_named(first, rows[1:]):
         return True
     if known and more is not None and min(len(first[end]) for end in ends) > 1 and reads_as_header(more(), ends):
@@ -140,7 +201,7 @@ def may_be_header(rows: list[list[str]], options: InputOptions) -> bool:
     called as person1 and person2. No other row has one of its words anywhere, or a column's name for a vertex.
     """
     first, others = [column_name(text) for text in rows[0]], rows[1:]
-    if options.header is not None or not others or len(first) < 2 or any(map(is_number, first)):
+    if options.header is not None or not others or len(first) < 2 or any(map(_is_any_number, rows[0])):
         return False
     ends = named_ends(rows[0]) or (
         named(rows[0], signatures.SOURCE_NAMES, 0),
@@ -214,6 +275,7 @@ def asked_ends(
     ends = (("--source-column", options.source_column), ("--target-column", options.target_column))
     places: list[int] = []
     for option, asked in ends:
+        refuse_twice(name, str(asked), names, f"Pass {option} with a number.")
         place = _place_of(asked, names, width)
         if place is None:
             raise UsageError(f"{name}: {option} {asked}: no such column {_there_are(name, names, width, first, above)}")

@@ -16,24 +16,38 @@ PARTED = re.compile(r"[+-]?[0-9]+(_[0-9]+)+\Z")
 PREFIXED = re.compile(r"[+-]?0([xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)\Z")
 
 
+def bare(text: str) -> str:
+    """`text` without what is not seen at its ends: blanks of any kind, control and format characters."""
+    first, last = 0, len(text)
+    while first < last and not _is_seen(text[first]):
+        first += 1
+    while last > first and not _is_seen(text[last - 1]):
+        last -= 1
+    return text[first:last]
+
+
+def _is_seen(letter: str) -> bool:
+    return letter.isprintable() and not letter.isspace()
+
+
 def meant(text: str) -> int | None:
     """The number from 0 to 2^63 - 1 that a text stands for which is no ID; None where it stands for none."""
     if len(text) > 4 * MOST_DIGITS:
         return None
-    bare = text.strip()
+    word = bare(text)
     number: int | None = None
-    if bare != text and INTEGER.match(bare):
-        number = int(bare)
-    elif NUMBER.match(bare):
-        number = _whole(bare)
-    elif PARTED.match(bare):
-        number = int(bare)
-    elif PREFIXED.match(bare):
-        number = int(bare, 0)
-    elif THOUSANDS.match(bare):
-        number = int("".join(filter(str.isdigit, bare)))
-    elif bare.isdecimal() and not bare.isascii():
-        number = int(bare)
+    if word != text and INTEGER.match(word):
+        number = int(word)
+    elif NUMBER.match(word):
+        number = _whole(word)
+    elif PARTED.match(word):
+        number = int(word)
+    elif PREFIXED.match(word):
+        number = int(word, 0)
+    elif THOUSANDS.match(word):
+        number = int("".join(filter(str.isdigit, word)))
+    elif word.isdecimal() and not word.isascii():
+        number = int(word)
     return number if number is not None and 0 <= number < 1 << 63 else None
 
 

@@ -16,7 +16,7 @@ from pagestore.inputs.base import MAX_ID
 from pagestore.inputs.decimals import nearest_double, without_marks
 from pagestore.inputs.idspelling import meant
 from pagestore.inputs.lines import RULES, Rule
-from pagestore.inputs.signatures import DECIMAL_COMMA, INTEGER, NOT_FINITE, NUMBER
+from pagestore.inputs.signatures import DECIMAL_COMMA, INTEGER, NOT_FINITE, NUMBER, UTF8_MARK
 
 BLANK_FIELD = re.compile(rb"[^ \t]+")
 SLASHES = "//"  # begin a comment behind an edge, beside the marks that begin lines of comments
@@ -30,6 +30,7 @@ COMMA_REMEDY = (
     "Pass --decimal , if commas begin decimals, --decimal . if they part thousands; or pass --no-weights, or "
     "--bad-lines skip."
 )
+JOINED_REMEDY = "Name the files one by one, or pass --bad-lines skip."
 WEIGHT_REMEDY = "Fix the line, pass --no-weights, or pass --bad-lines skip."
 
 
@@ -42,6 +43,7 @@ class LineRules:
     `passed`: letters of lines that say nothing about edges (DIMACS). `kind`: the column that says of each edge whether
     it is directed, which holds one of `kind_words`.
     `decimal`: the mark of decimals in weights, where an option says so; None: a point, and no mark of thousands.
+    `header`: the line that names the columns, which files that were joined hold again.
     `loops` False refuses edges from a vertex to itself, as `loop_reason` says. `due`: what a line holds, in words.
     """
 
@@ -65,6 +67,7 @@ class LineRules:
     kind: int | None = None
     kind_words: tuple[str, ...] = ()
     decimal: str | None = None
+    header: bytes = b""
 
     def array(self) -> np.ndarray:
         """The rules as the kernels of lines.py take them: int64[RULES]."""
@@ -283,6 +286,9 @@ def _judge_all(line: bytes, rules: LineRules) -> Edge | None:
         return None
     if (nul := line.find(b"\0")) >= 0:
         raise LineProblem(nul + 1, "a NUL byte; text holds none. Is this a binary file or UTF-16", SKIP_REMEDY)
+    if line == rules.header or line.startswith(UTF8_MARK):
+        what = "the header again" if line == rules.header else "a byte order mark within the text"
+        raise LineProblem(1, f"{what}: files were joined", JOINED_REMEDY)
     not_text = _not_text(line)
     if not_text and rules.strings:
         raise not_text

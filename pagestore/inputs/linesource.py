@@ -14,6 +14,7 @@ from pagestore.inputs.blocks import Block, LongLineError, line_blocks, parse_in_
 from pagestore.inputs.decimals import hard_numbers
 from pagestore.inputs.judge import Edge, LineRules, judge
 from pagestore.inputs.lines import SHORTEST_HARD_LINE, gather_names, parse_lines, shortest_line
+from pagestore.inputs.signatures import UTF8_MARK
 from pagestore.inputs.streams import ByteStream
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def parse_block(block: Block, rules: LineRules, first_problem_only: bool) -> Par
     weights = weight[:edges] if rules.weight is not None else None
     fit = _weights_fit(weights, rules) and (rules.loops or not (source[:edges] == target[:edges]).any())
     fit = fit and (rules.kind is None or _kinds_fit(block, rules.kind_words, edges))
-    if not fit or (rules.strings and not _is_text(block)):
+    if not fit or (rules.strings and not (_is_text(block) and _is_one_file(block, rules))):
         parsed = Parsed(_chunk_of([], rules), lines, comments)
         _judge_lines(block, _all_lines(block), rules, parsed, first_problem_only)
         return parsed
@@ -112,6 +113,12 @@ def _is_text(block: Block) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _is_one_file(block: Block, rules: LineRules) -> bool:
+    """Whether no line is the header's again, or begins with a byte order mark."""
+    text, marks = block.text(), (UTF8_MARK, rules.header)
+    return not any(mark and (text.startswith(mark) or b"\n" + mark in text) for mark in marks)
 
 
 def string_array(offsets: np.ndarray, data: np.ndarray) -> pyarrow.Array:

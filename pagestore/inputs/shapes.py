@@ -6,6 +6,7 @@ returns a doubt: what is to be said beside the answer.
 
 from __future__ import annotations
 
+import re
 import shlex
 import unicodedata
 from collections.abc import Sequence
@@ -33,6 +34,7 @@ from pagestore.inputs.signatures import (
 LEAST_MATRIX, SURE_MATRIX = 3, 4  # rows of a matrix; from how many on zeros on the diagonal are enough
 WIDE_MATRIX = 8  # columns of zeros and ones alone
 LEAST_LISTS = 2  # vertices of LGL's lists
+BLANK_IN_NUMBERS = re.compile(r"[+-]?[0-9.]+( +[+-]?[0-9.]+)+\Z")
 THIRD_COLUMN = "pass --source-column 1 --target-column 3"
 OVERRIDE = "If the lines are edges, pass --source-column 1 --target-column 2."
 
@@ -77,6 +79,7 @@ def refuse_shape(shape: Shape, options: InputOptions) -> str:
     _refuse_fields(shape)
     if not options.string_ids:
         _refuse_thousands(shape)
+        _refuse_blanks(shape)
         _refuse_matrix(shape)
     if options.header is not False:
         _refuse_tables(shape)
@@ -176,6 +179,19 @@ def _refuse_thousands(shape: Shape) -> None:
         raise shape.refusal(
             f"{shown(first)} is {what}; IDs are digits alone, and it would be {meant(first)}",
             f"Convert them: {command} > NEW.",
+            "If they are names, pass --string-ids.",
+        )
+
+
+def _refuse_blanks(shape: Shape) -> None:
+    """1 2,5: blanks and commas part the fields, and '1 2' would be a vertex."""
+    ends = [word for row in shape.rows for word in row[:2]]
+    parted = next((word for word in ends if BLANK_IN_NUMBERS.match(word) and not THOUSANDS.match(word)), None)
+    if parted is not None and all(BLANK_IN_NUMBERS.match(word) or is_number(word) for word in ends):
+        between = shlex.quote(f" {shape.separator}")
+        raise shape.refusal(
+            f"{shown(parted)!r} holds two numbers: blanks part them, and {shown(shape.separator or '')!r} other ones",
+            f"Part all alike: tr -s {between} ' ' < {shape.file} | gstream convert - STORE.",
             "If they are names, pass --string-ids.",
         )
 

@@ -17,7 +17,7 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
 NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
 WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?\Z")  # 1.0 is what pandas makes of IDs beside a missing one
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9][0-9.,']*[,'][0-9.]+\Z")  # 0,5 and 1,234.5
-THOUSANDS = re.compile(r"[0-9]{1,3}([,'_\u00a0\u2009\u202f][0-9]{3})+\Z")
+THOUSANDS = re.compile(r"[0-9]{1,3}([ ,'_\u00a0\u2009\u202f][0-9]{3})+\Z")
 
 # Encodings of text, by byte order mark; the longer mark first.
 UTF8_MARK = b"\xef\xbb\xbf"
@@ -261,28 +261,33 @@ EXCEL = next(kind for kind in FOREIGN if kind.name == "an Excel file")
 OFFICE_MEMBERS = (b"[Content_Types].xml", b"_rels/.rels", b"xl/", b"docProps/", b"mimetype")  # of .xlsx and .ods
 
 # Words of headers.
-SOURCE_NAMES = (
-    "source", "src", "from", "fromnodeid", "source_id", "src_id", "from_id", "source_node", "from_node", "u", "tail",
-    "node1", "node_1", "id_1", ":start_id", "_from", "from_node_id", "origin", "sender", "payer", "follower", "citing",
-    "caller",
-    "quelle", "von", "origine", "origen", "origem", "источник", "откуда", "源", "源节点", "起点", "始点",
+ENDS = (  # names of a source's column, and of the target's beside it
+    ("source", "target dest destination dst"), ("src", "dst dest target destination"), ("from", "to"),
+    ("fromnodeid", "tonodeid"), ("source_id", "target_id dest_id destination_id"), ("src_id", "dst_id dest_id"),
+    ("from_id", "to_id"), ("source_node", "target_node"), ("from_node", "to_node"), ("u", "v"), ("tail", "head"),
+    ("node1", "node2"), ("node_1", "node_2"), ("id_1", "id_2"), (":start_id", ":end_id"), ("_from", "_to"),
+    ("from_node_id", "to_node_id"), ("origin", "destination dest"), ("sender", "receiver recipient"),
+    ("payer", "payee recipient"), ("follower", "followee"), ("citing", "cited"), ("caller", "callee"),
+    ("quelle", "ziel"), ("von", "nach"), ("origine", "destinazione"), ("origen", "destino"), ("origem", "destino"),
+    ("источник", "цель"), ("откуда", "куда"), ("源", "目标"), ("源节点", "目标节点"), ("起点", "终点"), ("始点", "終点"),
 )  # fmt: skip
-TARGET_NAMES = (
-    "target", "dst", "to", "tonodeid", "target_id", "dst_id", "to_id", "target_node", "to_node", "v", "head",
-    "node2", "node_2", "id_2", "dest", ":end_id", "_to", "to_node_id", "destination", "receiver", "recipient",
-    "payee", "followee", "cited", "callee", "ziel", "nach", "destino", "destinazione", "цель", "куда", "目标",
-    "目标节点", "终点", "終点",
-)  # fmt: skip
+SOURCE_NAMES = tuple(source for source, _ in ENDS)
+TARGET_NAMES = tuple(dict.fromkeys(target for _, targets in ENDS for target in targets.split()))
 END_WORDS = (  # that name ends with one suffix, or behind one word: src_ip and dst_ip, nameOrig and nameDest
     ("from", "to"), ("src", "dst"), ("src", "dest"), ("source", "target"), ("source", "destination"),
     ("source", "dest"), ("sender", "receiver"), ("sender", "recipient"), ("payer", "payee"), ("orig", "dest"),
     ("origin", "destination"), ("origin", "dest"),
 )  # fmt: skip
-NO_ENDS = (  # suffixes of columns that say something else of an edge, or of its ends: from_date and to_date
-    "date", "time", "datetime", "timestamp", "ts", "day", "week", "month", "year", "hour", "at", "on", "type", "kind",
-    "class", "label", "lat", "lon", "lng", "latitude", "longitude", "x", "y", "z", "port", "amount", "amt", "currency",
-    "balance", "status", "weight", "value", "count", "bytes", "packets", "pkts", "rate", "ttl", "age", "gender",
+NO_WEIGHTS = (  # suffixes of columns of times, kinds and places
+    "date", "time", "datetime", "timestamp", "ts", "unixts", "since", "until", "day", "week", "month", "year", "hour",
+    "at", "on", "type", "kind", "class", "label", "lat", "lon", "lng", "latitude", "longitude", "port", "currency",
+    "status", "gender",
 )  # fmt: skip
+NO_ENDS = (  # suffixes of columns that say something else of an edge, or of its ends: from_date and to_date
+    *NO_WEIGHTS, "x", "y", "z", "amount", "amt", "balance", "weight", "value", "count", "bytes", "packets", "pkts",
+    "rate", "ttl", "age",
+)  # fmt: skip
+ROW_NAMES = ("", "id", "idx", "index", "row", "row_id", "rowid", "nr", "no", "number", "unnamed:_0", "edge_id", "key")
 WEIGHT_NAMES = ("weight", "w", "value", "wt", "gewicht", "poids", "peso", "вес", "权重", "重み")
 INTEGER_WEIGHTS = (  # a third column of integers is a weight by these names, too; others may be anything (years, IDs)
     "weights", "cost", "costs", "distance", "dist", "length", "len", "capacity", "strength", "score", "amount", "count",

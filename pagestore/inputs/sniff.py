@@ -6,6 +6,7 @@ Nothing is guessed later: the layout found here holds for every line, and a line
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,12 +15,13 @@ import numpy as np
 from pagestore.errors import InputError
 from pagestore.inputs.badlines import LineProblem, shown
 from pagestore.inputs.base import InputOptions
-from pagestore.inputs.columnnames import asked_ends, is_header, is_number, may_be_header
+from pagestore.inputs.columnnames import asked_ends, is_header, is_number, may_be_header, typed_path
+from pagestore.inputs.idspelling import bare
 from pagestore.inputs.judge import SLASHES, LineRules, split_fields
 from pagestore.inputs.quotes import ANY, HIDDEN, find_breaks
 from pagestore.inputs.said import Direction, Promise, promised_in, said_in_column, said_in_comments
 from pagestore.inputs.shapes import Shape, refuse_shape
-from pagestore.inputs.signatures import KONECT
+from pagestore.inputs.signatures import DECIMAL_COMMA, KONECT, MISSING
 from pagestore.inputs.streams import ByteStream
 from pagestore.inputs.usedcolumns import find_ends, refuse_first_line, weight_column
 
@@ -148,10 +150,10 @@ def _cut(line: bytes, marks: tuple[bytes, ...]) -> bytes:
 
 
 def _without_comments(
-    sample: _Sample, forced: str | None, marks: str
+    name: str, sample: _Sample, forced: str | None, marks: str
 ) -> tuple[list[bytes], str | None, list[list[str]]]:
     """Lines, separator and rows of a sample: without comments behind edges where the lines agree better so."""
-    found = find_separator(sample.lines, forced)
+    found = find_separator(name, sample.lines, forced)
     rows = [_fields(line, found) for line in sample.lines]
     signs = tuple(mark.encode() for mark in (*marks, SLASHES) if not mark.isalpha()) if marks else ()
     cut = [_cut(line, signs) for line in sample.lines] if signs else sample.lines
@@ -162,7 +164,7 @@ def _without_comments(
     within = any(sign.decode() in field for sign in signs for row in rows for field in row[:2])
     if same and not (lone and (found is None or within)) and not (within and len(rows[0]) == 2 and found is not None):
         return sample.lines, found, rows
-    found = find_separator(cut, forced)
+    found = find_separator(name, cut, forced)
     return cut, found, [_fields(line, found) for line in cut]
 
 
@@ -173,10 +175,11 @@ def _fields(line: bytes, separator: str | None) -> list[str]:
         return []
 
 
-def find_separator(lines: list[bytes], forced: str | None) -> str | None:
+def find_separator(name: str, lines: list[bytes], forced: str | None) -> str | None:
     """The separator that cuts most of `lines` into the same two or more fields; None is runs of blanks.
 
-    Between equals the one that gives two numbers wins, then the order of SEPARATORS, blanks last.
+    Between equals the one that gives two numbers wins, then tabs; blanks come last. Where commas part decimals in
+    fields that another one cuts, that one is taken. InputError where nothing tells commas, semicolons and bars apart.
     """
     if forced is not None:
         return forced
@@ -191,10 +194,37 @@ def find_separator(lines: list[bytes], forced: str | None) -> str | None:
         usual = max(counts, key=counts.count)
         numeric = sum(len(row) >= 2 and is_number(row[0]) and is_number(row[1]) for row in rows) * 2 > len(rows)
         scores.append((counts.count(usual) if usual >= 2 else 0, numeric))
-    best = (*SEPARATORS, None)[scores.index(max(scores))]
-    if best == "\t" and all(len(_fields(line, None)) == len(_fields(line, "\t")) for line in lines):
-        return None  # no field holds a blank or is empty: let tabs and spaces mix
+    alike = [one for one, score in zip((*SEPARATORS, None), scores, strict=True) if score == max(scores)]
+    best = alike[0]
+    if best == "\t":
+        even = {line.count(b"\t") for line in lines}
+        pure = len(even) == 1 and not any(b" " in line or b"\t" in line[-1:] for line in lines)
+        if not pure and all(len(_fields(line, None)) == len(_fields(line, "\t")) for line in lines):
+            return None  # no field holds a blank or is empty: let tabs and spaces mix
+        return best
+    rivals = [one for one in alike[1:] if one is not None]
+    if best == "," and (other := next((one for one in alike[1:] if _decimals_are_cut(lines, one)), ",")) != ",":
+        return other
+    if rivals and max(scores)[0]:
+        raise _two_separators(name, lines, best or ",", rivals[0])
     return best
+
+
+def _decimals_are_cut(lines: list[bytes], separator: str | None) -> bool:
+    """Whether all commas stand in numbers behind two other fields, as `separator` cuts them: a;b;3,5."""
+    rows = [_fields(line, separator) for line in lines]
+    commas = [(at, field) for row in rows for at, field in enumerate(row) if "," in field]
+    return bool(commas) and all(at > 1 and DECIMAL_COMMA.match(field) for at, field in commas)
+
+
+def _two_separators(name: str, lines: list[bytes], one: str, other: str) -> InputError:
+    read = [" -> ".join(shown(field, 20) for field in _fields(lines[0], separator)[:2]) for separator in (one, other)]
+    path = "FILE" if name == "stdin" else typed_path(name)
+    return InputError(
+        f"{name}: both {one} and {other} cut its lines into as many fields each: the first one would be {read[0]}, or "
+        f"{read[1]}. Put tabs there, with tr {shlex.quote(one)} '\\t' < {path} | gstream convert - STORE, or with "
+        f"tr {shlex.quote(other)} '\\t'."
+    )
 
 
 def sniff(stream: ByteStream, options: InputOptions, separator: str | None = None) -> TextLayout:
@@ -207,7 +237,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     sample = _take_sample(stream, comments)
     if not sample.lines:
         return _no_data(stream.name, options, TextLayout(LineRules(fields=2), 0, 0, None))
-    lines, found, rows = _without_comments(sample, separator, comments)
+    lines, found, rows = _without_comments(stream.name, sample, separator, comments)
 
     def more_rows() -> list[list[str]]:
         head = stream.peek(SAMPLE_BYTES)
@@ -247,9 +277,10 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         _refuse_dictionaries(stream.name, sample, found)
     used = asked_ends(stream.name, options, header, fields, above or first, bool(above))
     if used is None:
-        used = find_ends(stream.name, header, skip_lines > 0, rows, any(map(KONECT.match, said)))
-    strings = options.string_ids or not all(is_number(first[column]) for column in used)
-    weight = weight_column(stream.name, rows, first, header, used, options)
+        konect, weighed = any(map(KONECT.match, said)), options.weight_column is not None
+        used = find_ends(stream.name, header, skip_lines > 0, rows, konect, weighed)
+    strings = options.string_ids or not _are_numbers(rows, fields, used)
+    weight = weight_column(stream.name, rows, first, header, skip_lines > 0, used, options)
     if skip_lines and header and options.directed is None:
         columns = (*used, *([] if weight is None else [weight]))
         direction = said_in_column(stream.name, header, rows, columns, sample.numbers[1]) or direction
@@ -258,7 +289,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         due = "source, target and weight"
     rules = LineRules(
         fields, found, used[0], used[1], weight, comments=comments, strings=strings, due=due, kind=direction.column,
-        kind_words=direction.words, decimal=options.decimal,
+        kind_words=direction.words, decimal=options.decimal, header=sample.lines[0] if skip_lines else b"",
     )  # fmt: skip
     doubtful = 0
     if strings and not skip_lines and options.header is None:
@@ -268,6 +299,14 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         rules, skip, skip_lines, header or None, sample.above if skip_lines else 0, doubtful_line=doubtful,
         direction=direction, doubt=doubt or direction.doubt, promise=promised_in(said), rows=rows,
     )  # fmt: skip
+
+
+def _are_numbers(rows: list[list[str]], fields: int, used: tuple[int, int]) -> bool:
+    """Whether the ends of the first edge are numbers, beside characters that nobody sees: then all are. A word for a
+    missing one does not say."""
+    edges = [[row[column] for column in used] for row in rows if len(row) == fields]
+    first = next((ends for ends in edges if not any(end.lower() in ("", *MISSING) for end in ends)), edges[0])
+    return all(is_number(bare(end)) for end in first)
 
 
 def _no_edge(name: str, line: int, text: bytes) -> InputError:

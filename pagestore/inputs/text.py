@@ -15,7 +15,7 @@ from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.blocks import Block
-from pagestore.inputs.columnnames import named_ends
+from pagestore.inputs.columnnames import named_ends, share_of_numbers
 from pagestore.inputs.columns import option_range
 from pagestore.inputs.headers import Head
 from pagestore.inputs.linefile import LineFile
@@ -23,6 +23,7 @@ from pagestore.inputs.linesource import Parsed
 from pagestore.inputs.said import WORDS, Direction
 from pagestore.inputs.sniff import TextLayout, sniff
 from pagestore.inputs.streams import ByteStream
+from pagestore.inputs.usedcolumns import left_out
 
 SEPARATOR_WORDS = {"": "blanks", "\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
 GAP_FIELDS = {"el": 2, "wel": 3}
@@ -93,6 +94,8 @@ class TextSource(LineFile):
         if rules.weight is None and options.decimal is not None and options.where is None:
             found[-1] += f" (--decimal {options.decimal} changes nothing"
             found[-1] += "; --weight-column names their column)" if options.weights else ")"
+        if rules.weight is None and options.weights and (third := self._left_out()):
+            found[-1] += f" (column 3 ({third}) is none unless --weight-column says so)"
         if options.where is not None:
             found.append(f"lines where {shown(options.where, 80)}")
         if options.header is None:
@@ -104,6 +107,13 @@ class TextSource(LineFile):
         elif direction.directed is not None:
             found.append(f"{WORDS[not direction.directed]} as the option says, not {direction.said_by}")
         return ", ".join(found)
+
+    def _left_out(self) -> str:
+        """The name of a third column that would be the weight if it were not called so; "" where there is none."""
+        layout, used = self.layout, (self.rules.source, self.rules.target)
+        if layout is None or not layout.header or not left_out(layout.header, used, bool(layout.skip_lines)):
+            return ""
+        return shown(layout.header[2]) if share_of_numbers(layout.rows, 2) > 0.5 else ""
 
     def _called(self, column: int) -> str:
         """A column by its number, from 1, and its name in the header."""

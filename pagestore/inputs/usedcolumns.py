@@ -12,13 +12,17 @@ from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import (
+    first_named,
+    is_no_weight,
     is_number,
+    leaves_ends_open,
     likely_ends,
     listed,
     named,
     named_ends,
-    names_one_end,
+    names_several,
     reads_as_header,
+    refuse_twice,
     share_of_numbers,
     typed_path,
 )
@@ -27,20 +31,26 @@ from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, WEIGHT_NAMES, WHOL
 
 MOST_COLUMNS = 3  # source, target and a weight: what edge lists have that name nothing
 SHOWN_ROWS = 3
+WEIGHT_NUMBER = "Pass --weight-column with a number, or --no-weights."
 
 
 def find_ends(
-    name: str, header: Sequence[str], is_line: bool, rows: Sequence[Sequence[str]], konect: bool
+    name: str, header: Sequence[str], is_line: bool, rows: Sequence[Sequence[str]], konect: bool, weight_asked: bool
 ) -> tuple[int, int]:
     """Columns of source and target: by their names, else the first two. InputError where these would be a guess.
 
-    header: names of all columns, or none; is_line: of a line of the text, not of a comment.
+    header: names of all columns, or none; is_line: of a line of the text, not of a comment. weight_asked: an option
+    names the weight.
     """
     if (ends := likely_ends(header) if is_line else named_ends(header)) is not None:
         return ends
-    width = columns_in_use(_edges(rows))
-    if (width > MOST_COLUMNS and not konect) or (is_line and names_one_end(header)):
-        raise refuse_unnamed(name, header if is_line else (), rows, width)
+    edges = _edges(rows)
+    width = columns_in_use(edges)
+    if not is_line and first_named(header) is None:
+        header = ()  # a comment of as many words
+    whole = all(len(row) > 2 and all(map(WHOLE.match, row[:3])) for row in edges)
+    if (width > MOST_COLUMNS and not konect) or leaves_ends_open(header, whole, weight_asked):
+        raise refuse_unnamed(name, header, rows, width)
     return 0, 1
 
 
@@ -51,13 +61,13 @@ def _edges(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
 
 
 def weight_column(
-    name: str, rows: list[list[str]], first: Sequence[str], header: Sequence[str], used: tuple[int, int],
-    options: InputOptions,
+    name: str, rows: list[list[str]], first: Sequence[str], header: Sequence[str], is_line: bool,
+    used: tuple[int, int], options: InputOptions,
 ) -> int | None:  # fmt: skip
     """Column of the weight, from 0: as asked for, else a header's "weight", else a third column of numbers."""
     if not options.weights:
         return None
-    column = _find_weight(name, rows, first, header, used, options.weight_column)
+    column = _find_weight(name, rows, first, header, is_line, used, options.weight_column)
     if column is not None and options.decimal is None and DECIMAL_COMMA.match(first[column]):
         raise InputError(
             f"{name}: weight {shown(first[column])} {COMMA}. Pass --decimal , if commas begin decimals, --decimal . if "
@@ -67,14 +77,17 @@ def weight_column(
 
 
 def _find_weight(
-    name: str, rows: list[list[str]], first: Sequence[str], header: Sequence[str], used: tuple[int, int],
-    asked: int | str | None,
+    name: str, rows: list[list[str]], first: Sequence[str], header: Sequence[str], is_line: bool,
+    used: tuple[int, int], asked: int | str | None,
 ) -> int | None:  # fmt: skip
     """`weight_column`, whatever stands there."""
     width = len(first)
     if asked is None:
         if (column := named(header, WEIGHT_NAMES, -1)) >= 0 and column not in used:
+            refuse_twice(name, header[column], header, WEIGHT_NUMBER)
             return column
+        if left_out(header, used, is_line):
+            return None
         if width > 2 and 2 not in used and DECIMAL_COMMA.match(first[2]):
             return 2
         # a word among numbers, or an empty field, is a bad line, not a reason to drop the weights
@@ -82,6 +95,7 @@ def _find_weight(
         return 2 if numbers and 2 not in used else None
     if isinstance(asked, str) and COUNT.match(asked) and asked not in header:
         asked = int(asked)
+    refuse_twice(name, str(asked), header, WEIGHT_NUMBER)
     if isinstance(asked, str) and asked not in header:
         known = (
             ", ".join(map(shown, header)) if header else f"no header line was found; the first line has {listed(first)}"
@@ -96,6 +110,12 @@ def _find_weight(
     return column
 
 
+def left_out(header: Sequence[str], used: Sequence[int], is_line: bool) -> bool:
+    """Whether a third column, beside the ends, says by its name that it weighs nothing."""
+    said = is_line or named_ends(header) is not None  # else a comment of as many words
+    return said and len(header) > 2 and 2 not in used and is_no_weight(header[2])
+
+
 def columns_in_use(rows: Sequence[Sequence[str]]) -> int:
     """How many columns hold anything in one of the rows: separators at the ends of lines make others. A dictionary of
     NetworkX's is one, whatever blanks it has."""
@@ -104,7 +124,7 @@ def columns_in_use(rows: Sequence[Sequence[str]]) -> int:
 
 
 def refuse_unnamed(name: str, header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> InputError:
-    """The error for `width` columns, called so (or nothing), of which none is known to hold an end.
+    """The error for `width` columns, called so (or nothing), of which none, or several, are known to hold an end.
 
     rows: the first ones, as text.
     """
@@ -113,8 +133,9 @@ def refuse_unnamed(name: str, header: Sequence[str], rows: Sequence[Sequence[str
     path = typed_path(name)
     if not header and words and not any(map(is_number, words)):
         path += " --header"
+    which = "several names may say" if names_several(header) else "no known name says"
     return InputError(
-        f"{name}: has {width} columns ({listed(words)}), and no known name says which hold source and target; by "
+        f"{name}: has {width} columns ({listed(words)}), and {which} which hold source and target; by "
         f"columns 1 and 2 the first rows would be {read}. Name both, by number or by a header's word: gstream convert "
         f"{path} STORE --source-column 1 --target-column 2, with --weight-column N or --no-weights."
     )

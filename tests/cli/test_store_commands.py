@@ -286,7 +286,7 @@ def test_edges_and_json_do_not_share_standard_output(store: Path, gstream: Comma
         (
             "# a comment\nu\tv\tw\na\tb\t7\n",
             ["--undirected"],
-            "columns 1 (u) and 2 (v), between blanks, are source and target by name, column 3 (w) is the weight, "
+            "columns 1 (u) and 2 (v), between tabs, are source and target by name, column 3 (w) is the weight, "
             "line 2 is a header",
         ),
         (

@@ -260,10 +260,12 @@ def test_columns_of_tables_are_said_and_chosen(tmp_path):
         return edges_of(source), source.assumptions[0].partition(": columns ")[2]
 
     assert used(FOLLOWERS) == ([(1, 2), (2, 3)], "follower and followee are source and target, no weights")
-    assert used(FOLLOWERS.rename_columns(["id", "boss", "room"])) == (
+    assert used(FOLLOWERS.rename_columns(["id", "boss", "year"])) == (
         [(7, 1), (8, 2)],
-        "id and boss are source and target, no weights (column room is none unless --weight-column says so)",
+        "id and boss are source and target, no weights (column year is none unless --weight-column says so)",
     )
+    with pytest.raises(InputError, match=r"has 3 columns \(1: id, 2: boss, 3: room\), and no known name says"):
+        used(FOLLOWERS.rename_columns(["id", "boss", "room"]))
     chosen = {"source_column": "follower", "target_column": "followee"}
     assert used(FOLLOWERS, **chosen) == ([(1, 2), (2, 3)], "follower and followee are source and target, no weights")
     assert used(FOLLOWERS, source_column=2, target_column="3", weight_column="id") == (

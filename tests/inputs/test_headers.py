@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow
 import pyarrow.parquet
@@ -35,6 +37,11 @@ ENDS = {  # header: places of source and target, None where it names none, or se
     "from_account,to_bank": None,
     "person,friend": None,
     "from_account": None,
+    "from,to,source": (0, 1),
+    "source,payer,payee": (1, 2),
+    "source,source,target": None,
+    "origin,destination,source": None,
+    "src,dst,source,target": None,
 }
 
 
@@ -121,6 +128,10 @@ WIDE = {  # name, text: more than three columns of which nobody says what they a
     "two pairs": ("a.tsv", "from_x\tto_x\tfrom_y\tto_y\n1\t2\t3\t4\n"),
     "dates": ("a.csv", "emp_no,dept_no,from_date,to_date\n1,2,3,4\n"),
     "one end": ("a.csv", "id,source,friend\n1,2,3\n"),
+    "numbers of rows": ("a.csv", ",a,b\n5,10,20\n9,20,30\n"),
+    "a third end": ("a.csv", "id,user,friend\n1,10,20\n2,20,30\n"),
+    "several ends": ("a.csv", "source,target,source\n1,2,3\n2,3,4\n"),
+    "two families": ("a.csv", "origin,destination,source\nNYC,BOS,BTS\nLAX,NYC,BTS\n"),
 }
 
 
@@ -130,7 +141,7 @@ def test_columns_that_nobody_names_are_refused(tmp_path, case):
     path = write(tmp_path, name, text)
     with pytest.raises(InputError) as error:
         opened(path, tmp_path)
-    rows = [line.replace(",", " ").split() for line in text.splitlines()]
+    rows = [re.split(r"[,\s]", line) for line in text.splitlines()]
     said = str(error.value)
     assert said.startswith(
         f"{path}: has {len(rows[0])} columns ({', '.join(f'{n}: {w}' for n, w in enumerate(rows[0], 1))}), "
@@ -175,3 +186,33 @@ def test_columns_of_arrays_are_said(tmp_path):
     source = opened(tmp_path / "b.npy", tmp_path)
     assert source.assumptions[0].endswith("columns payer_id and payee_id are source and target, no weights")
     assert edges_of(source) == [(1, 2)]
+
+
+def test_columns_of_one_name_are_told_apart_by_number(tmp_path):
+    path = write(tmp_path, "a.csv", "source,source,target,weight,weight\n1,2,3,4,5\n")
+    ends = {"source_column": 2, "target_column": 3}
+    for options in ({"source_column": "source", "target_column": "target"}, ends, {**ends, "weight_column": "weight"}):
+        with pytest.raises(InputError, match="columns . and . are called (source|weight). Pass --.*-column with a num"):
+            opened(path, tmp_path, **options)
+    assert edges_of(opened(path, tmp_path, **ends, weight_column=5)) == [(2, 3, 5.0)]
+
+
+def test_times_and_ends_are_no_weights(tmp_path):
+    for name in ("year", "created_at", "ID", "source"):
+        source = opened(write(tmp_path, "a.csv", f"from,to,{name}\n1,2,9\n2,3,9\n"), tmp_path)
+        assert edges_of(source) == [(1, 2), (2, 3)]
+        assert f"no weights (column 3 ({name}) is none unless --weight-column says so)" in source.assumptions[0]
+        source = opened(tmp_path / "a.csv", tmp_path, weight_column=3)
+        assert edges_of(source) == [(1, 2, 9.0), (2, 3, 9.0)]
+
+
+@pytest.mark.parametrize("rows", ["a,b", "1,2"])
+@pytest.mark.parametrize("before", [1, 60])
+def test_a_header_within_the_text_is_no_edge(tmp_path, rows, before):
+    """As `cat *.csv` leaves it, also with byte order marks."""
+    for again in ("source,target", "\ufeffsource,target", "\ufeff" + rows):
+        text = "source,target\n" + f"{rows}\n" * before + f"{again}\n{rows}\n"
+        path = write(tmp_path, "a.csv", text)
+        with pytest.raises(InputError, match=rf"a\.csv:{before + 2}:1: .*: files were joined\. Name the files one"):
+            edges_of(opened(path, tmp_path))
+        assert len(edges_of(opened(path, tmp_path, bad_lines="skip"))) == before + 1
