@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from gstream.interop.options import ReadOptions, StoreOptions, UpdateOptions, refuse_unknown, split_options, spoken
+from gstream.options.values import switch
 from gstream.options.wording import in_python
 from pagestore.errors import UsageError
 
@@ -142,25 +143,28 @@ def generated_source(
 
 @door(StoreOptions, **ENDS)
 def from_edges(
-    source: Any, target: Any, weight: Any = None, *, store: PathLike | None = None, num_vertices: int | None = None,
-    **options: Unpack[StoreOptions],
+    source: Any, target: Any, weight: Any = None, *, bad_lines: str = "fail", store: PathLike | None = None,
+    num_vertices: int | None = None, **options: Unpack[StoreOptions],
 ) -> Graph:  # fmt: skip
     """A graph of edges source[i] -> target[i]: arrays, lists or columns of integers, or of strings.
 
-    weight: one finite number an edge; None: no weights. num_vertices: the vertices are 0..N-1, edges or not. store: the
-    store to write; None: a temporary one. Raises UsageError for columns that do not fit together, InputError for an ID
-    or a weight that can't be.
+    weight: one finite number an edge; None: no weights. num_vertices: the vertices are 0..N-1, edges or not.
+    bad_lines: "skip" leaves out rows that are no edges: a null, an ID below 0, a weight that is not finite. A warning
+    counts them; beside a named store, a file lists them. store: the store to write; None: a temporary one. Raises
+    UsageError for columns that do not fit together, InputError for a row that is no edge.
     """
     from gstream.interop.sources import edges_source
-    from gstream.interop.storing import graph_of
+    from gstream.interop.storing import graph_of_edges
 
-    storing, _ = split_options({**options, "num_vertices": num_vertices})
-    edges = edges_source(source, target, weight)
-    if num_vertices is not None and edges.names is not None:
-        raise UsageError("--num-vertices: is about numbers, but the IDs here are text. Drop the option.")
-    if num_vertices is not None:
-        edges.vertices = num_vertices
-    return graph_of(edges, store, storing, options)
+    def made(bad: Any, ids: Any) -> Any:
+        edges = edges_source(source, target, None if weight is False else weight, bad, ids)
+        if num_vertices is not None and edges.names is not None:
+            raise UsageError("--num-vertices: is about numbers, but the IDs here are text. Drop the option.")
+        if num_vertices is not None:
+            edges.vertices = num_vertices
+        return edges
+
+    return graph_of_edges(made, store, bad_lines, options, num_vertices=num_vertices)
 
 
 @door(StoreOptions, **ENDS)
@@ -190,11 +194,14 @@ def from_pandas(
     weight: int | str | bool | None = None, *, where: str | None = None, bad_lines: str = "fail",
     store: PathLike | None = None, num_vertices: int | None = None, **options: Unpack[StoreOptions],
 ) -> Graph:  # fmt: skip
-    """A graph of the rows of a pandas.DataFrame, without its index; otherwise as `from_arrow`."""
-    from gstream.interop.tables import PandasTable, graph_of_table
+    """A graph of the rows of a pandas.DataFrame, without its index; otherwise as `from_arrow`.
+
+    A whole number that is a label of the frame names that column.
+    """
+    from gstream.interop.tables import graph_of_table
 
     return graph_of_table(
-        PandasTable(frame), (source, target, weight), (where, bad_lines), store, num_vertices, options
+        frame, (source, target, weight), (where, bad_lines), store, num_vertices, options, pandas=True
     )
 
 
@@ -211,49 +218,60 @@ def from_polars(
     return graph_of_table(table, (source, target, weight), (where, bad_lines), store, num_vertices, options)
 
 
-@door()
+@door(StoreOptions, **ENDS)
 def from_networkx(
-    graph: Any, weight: str | None = "weight", *, store: PathLike | None = None, **options: Unpack[StoreOptions]
-) -> Graph:
+    graph: Any, weight: str | bool | None = "weight", *, bad_lines: str = "fail", store: PathLike | None = None,
+    **options: Unpack[StoreOptions],
+) -> Graph:  # fmt: skip
     """A graph of NetworkX: its nodes, integers from 0 up or strings, and edges, with or without a direction.
 
-    weight: the edge attribute; edges without it weigh 1. None, or no edge has it: no weights. Raises UsageError for
-    nodes of other kinds.
+    weight: the edge attribute; edges without it weigh 1. False or None: no weights; so if no edge has "weight".
+    bad_lines: "skip" leaves out edges whose weight is no finite number, as `from_edges`. Raises UsageError for nodes of
+    other kinds, and for another attribute that no edge has, InputError for a weight that is no finite number.
     """
-    from gstream.interop.sources import networkx_edges, vertices_source
-    from gstream.interop.storing import graph_of
+    from gstream.interop.graphs import check_networkx, networkx_source
+    from gstream.interop.storing import graph_of_edges
 
-    storing, _ = split_options({"directed": graph.is_directed(), **options})
-    return graph_of(vertices_source(*networkx_edges(graph, weight), "NetworkX's graph"), store, storing, options)
+    check_networkx(graph)
+    return graph_of_edges(
+        lambda bad, _: networkx_source(graph, weight, bad), store, bad_lines, options, directed=graph.is_directed()
+    )
 
 
 @door()
 def from_scipy(
-    matrix: Any, weights: bool = True, *, store: PathLike | None = None, **options: Unpack[StoreOptions]
-) -> Graph:
+    matrix: Any, weights: bool = True, *, bad_lines: str = "fail", store: PathLike | None = None,
+    **options: Unpack[StoreOptions],
+) -> Graph:  # fmt: skip
     """A graph of a scipy.sparse matrix or array: entry (i, j) is an edge from i to j with that weight.
 
     The vertices are 0..n-1. weights=False leaves the values out, as those of boolean matrices are. directed=False takes
-    a symmetric matrix, or one triangle of it, for undirected edges. Raises UsageError for a matrix that is not square.
+    a symmetric matrix, or one triangle of it, for undirected edges. bad_lines: "skip" leaves out entries that are no
+    finite numbers, as `from_edges`. Raises UsageError for a matrix that is not square, InputError for a damaged one and
+    for an entry that is no finite number.
     """
-    from gstream.interop.sources import matrix_source
-    from gstream.interop.storing import graph_of
+    from gstream.interop.matrices import matrix_source
+    from gstream.interop.storing import graph_of_edges
 
-    storing, _ = split_options(options)
-    return graph_of(matrix_source(matrix, weights, options.get("directed")), store, storing, options)
+    read = switch("--weights", weights)
+    return graph_of_edges(
+        lambda bad, _: matrix_source(matrix, read, options.get("directed"), bad), store, bad_lines, options
+    )
 
 
-@door()
+@door(StoreOptions, **ENDS)
 def from_igraph(
-    graph: Any, weight: str | None = "weight", *, store: PathLike | None = None, **options: Unpack[StoreOptions]
-) -> Graph:
+    graph: Any, weight: str | bool | None = "weight", *, bad_lines: str = "fail", store: PathLike | None = None,
+    **options: Unpack[StoreOptions],
+) -> Graph:  # fmt: skip
     """A graph of igraph. IDs are the vertices' names where all are different strings, else igraph's numbers.
 
-    weight: the edge attribute; None, or no such attribute: no weights.
+    weight, bad_lines: as `from_networkx`. Raises UsageError and InputError as it does.
     """
-    from gstream.interop.sources import igraph_source
-    from gstream.interop.storing import graph_of
+    from gstream.interop.graphs import check_igraph, igraph_source
+    from gstream.interop.storing import graph_of_edges
 
-    source, directed = igraph_source(graph, weight)
-    storing, _ = split_options({"directed": directed, **options})
-    return graph_of(source, store, storing, options)
+    check_igraph(graph)
+    return graph_of_edges(
+        lambda bad, _: igraph_source(graph, weight, bad), store, bad_lines, options, directed=graph.is_directed()
+    )

@@ -13,21 +13,26 @@ import sys
 import tempfile
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gstream.graph import Graph
-from gstream.interop.options import spoken
+from gstream.interop.files import gone_on_failure, skipped_file
+from gstream.interop.options import split_options, spoken
 from gstream.options.written import refuse_existing
 from gstream.telemetry.progress import ShowWork
 from pagestore.convert.options import ConvertOptions, ProgressHook
 from pagestore.convert.pipeline import convert
 from pagestore.errors import InputError, UsageError, visible
+from pagestore.faults import disk_error
 from pagestore.inmemory import MOST_EDGES, convert_in_memory
-from pagestore.inputs.base import NumberedSource
+from pagestore.inputs.badlines import BadLines
+from pagestore.inputs.base import InputOptions, NumberedSource, SkippedLines
+from pagestore.inputs.columns import IdRange, option_range
 from pagestore.memory import ArraySource
 from pagestore.sizes import show_things
 from pagestore.store import Store, open_store
@@ -50,8 +55,45 @@ def place_of(store: str | os.PathLike | None, workdir: Any) -> tuple[Path, Path 
         if not isinstance(store, str | os.PathLike):
             raise UsageError(f'{store!r}: is no path of a store. Pass one, as store="web.gs".')
         return Path(store), None
-    folder = Path(tempfile.mkdtemp(prefix="gstream-", dir=workdir))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="gstream-", dir=workdir))
+    except OSError as error:
+        raise disk_error(error, os.fspath(workdir or tempfile.gettempdir())) from None
     return folder / "graph.gs", folder
+
+
+def with_bad_lines(
+    store: Any, bad_lines: str, asked: Mapping[str, Any], call: Callable[[ConvertOptions, InputOptions], Graph]
+) -> Graph:
+    """call(checked options) with what becomes of rows that are no edges; the list of those that are skipped lies beside
+    a named store, and goes if the call fails. So does an earlier list where a store is replaced and no row is skipped.
+    """
+    path = Path(store) if isinstance(store, str | os.PathLike) else None
+    beside = None if path is None else skipped_file(path)
+    skipped = beside if bad_lines == "skip" else None
+    storing, reading = split_options({**asked, "bad_lines": bad_lines}, skipped)
+    if skipped is not None:
+        refuse_existing(skipped, storing.replace)
+    with nullcontext() if path is None else gone_on_failure(skipped, path):
+        graph = call(storing, reading)
+    if beside is not None and storing.replace and not graph.conversion["skipped_lines"]:
+        beside.unlink(missing_ok=True)
+    return graph
+
+
+def graph_of_edges(
+    make: Callable[[BadLines, IdRange], Any], store: Any, bad_lines: str, options: Mapping[str, Any], **asked: Any
+) -> Graph:
+    """The graph of make(what becomes of rows that are no edges, the IDs that numbers may be), a source without names to
+    be read. asked: options beside the call's own, which come first."""
+
+    def made(storing: ConvertOptions, reading: InputOptions) -> Graph:
+        skipped = SkippedLines()
+        source = make(BadLines(reading.bad_lines, reading.skipped_path, skipped), option_range(reading))
+        source.skipped = skipped
+        return graph_of(source, store, storing, options)
+
+    return with_bad_lines(store, bad_lines, {**asked, **options}, made)
 
 
 def graph_of(source: Any, store: str | os.PathLike | None, options: ConvertOptions, given: Mapping[str, Any]) -> Graph:

@@ -13,8 +13,8 @@ import networkx as nx
 import numpy as np
 
 from gstream.graph import Graph
+from gstream.interop.graphs import networkx_edges
 from gstream.interop.options import split_options
-from gstream.interop.sources import networkx_edges
 from gstream.interop.storing import graph_of, in_memory
 from gstream.nx.left_out import LeftToNetworkXError
 from pagestore.errors import InputError, UsageError
@@ -62,11 +62,12 @@ class NodeGraph:
         if not len(graph):
             raise LeftToNetworkXError("gstream has no graph without nodes.")
         try:
-            nodes, source, target, weights = networkx_edges(graph, attribute)
-        except UsageError as error:
+            nodes, source, target, given = networkx_edges(graph, attribute)
+            if given is not None and default is not None and default != 1:
+                given = [value for _, _, value in graph.edges(data=attribute, default=default)]
+            weights = None if given is None else np.array(given)
+        except (UsageError, ValueError) as error:  # ValueError: of lists as weights
             raise LeftToNetworkXError(str(error)) from error
-        if weights is not None and default is not None and default != 1:
-            weights = np.array([value for _, _, value in graph.edges(data=attribute, default=default)])
         if weights is not None and (weights.dtype.kind not in "iuf" or not np.isfinite(weights).all()):
             raise LeftToNetworkXError(f"{attribute}: gstream's weights are finite numbers.")
         options, _ = split_options({"directed": graph.is_directed()})

@@ -14,7 +14,7 @@ from pagestore.errors import InputError
 from pagestore.inputs.base import MAX_ID, EdgeChunk, InputOptions
 from pagestore.inputs.decimals import LEAST_DOUBLE
 
-ROW_REMEDY = "Correct the row before writing the file."
+ROW_REMEDY = "Correct the row."
 EXACT_FLOAT = 1 << 53
 OFFSETS_AT_ONCE = 1 << 18  # rows whose offsets are held: 2 MiB
 

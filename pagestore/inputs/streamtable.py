@@ -36,8 +36,13 @@ class StreamTable(TableSource):
                 yield batch.select(columns).slice(first, BATCH_ROWS)
 
     def unnamed(self, names: list[str]) -> InputError:
-        listed = ", ".join(shown(name, 20) for name in names[:MOST_NAMED]) + ", ..." * (len(names) > MOST_NAMED)
-        return InputError(
-            f"{self.name}: has {len(names)} columns ({listed}), and no known name says which hold source and target. "
-            f"Name both with --source-column and --target-column, and perhaps --weight-column."
-        )
+        return unnamed_columns(self.name, names)
+
+
+def unnamed_columns(name: str, names: list[str]) -> InputError:
+    """The error for a table of Python's whose columns no known name tells apart."""
+    listed = ", ".join(shown(one, 20) for one in names[:MOST_NAMED]) + ", ..." * (len(names) > MOST_NAMED)
+    return InputError(
+        f"{name}: has {len(names)} columns ({listed}), and no known name says which hold source and target. "
+        f"Name both with --source-column and --target-column, and perhaps --weight-column."
+    )

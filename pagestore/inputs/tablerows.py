@@ -77,7 +77,11 @@ def is_number(kind: pyarrow.DataType) -> bool:
 
 def plain(column: pyarrow.Array) -> pyarrow.Array:
     """A column without a dictionary."""
-    return column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column
+    if not pyarrow.types.is_dictionary(column.type):
+        return column
+    if pyarrow.types.is_string_view(column.type.value_type):  # of Polars; Arrow takes no values of it by their places
+        column = pyarrow.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pyarrow.large_string()))
+    return column.dictionary_decode()
 
 
 def to_numpy(name: str, called: str, column: pyarrow.Array, is_end: bool) -> np.ndarray:

@@ -293,7 +293,7 @@ CASES = [
     (
         "a.sg",
         b"\0" + int64(1, 2, 0, 1, 1) + b"\t\0\0\0",
-        "a.sg: row 0: target 9 is past the limit; the header lets IDs run from 0 to 1. Correct the row before writing the file.",
+        "a.sg: row 0: target 9 is past the limit; the header lets IDs run from 0 to 1. Correct the row.",
     ),
     (
         "a.sg",
@@ -308,7 +308,7 @@ CASES = [
     (
         "a.int64",
         int64(-1, 0),
-        f"a.int64: row 0: source -1 is negative; {IDS}. Correct the row before writing the file.",
+        f"a.int64: row 0: source -1 is negative; {IDS}. Correct the row.",
     ),
     (
         "a.npy",

@@ -15,7 +15,7 @@ from input_files import edges_of, opened
 from pagestore.errors import InputError, UsageError
 
 IDS = "IDs run from 0 to 2^63-1"
-ROW = "Correct the row before writing the file."
+ROW = "Correct the row."
 
 ARRAYS = [
     (np.array([[1, 2], [3, -4]]), f"a.npy: row 1: target -4 is negative; {IDS}. {ROW}"),

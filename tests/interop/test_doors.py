@@ -82,7 +82,7 @@ def test_columns_that_nobody_can_know_are_refused() -> None:
     [
         (lambda: gstream.from_edges([1, 2], [3]), "different lengths: 2, 1"),
         (lambda: gstream.from_edges([1], ["a"]), "one end has numbers, the other strings"),
-        (lambda: gstream.from_edges([0.5], [1.0]), "source is of type float64; a vertex is a whole number"),
+        (lambda: gstream.from_edges([0.5], [1.0]), "row 0: source 0.5 is not an integer"),
         (lambda: gstream.from_edges(["a"], ["b"], num_vertices=3), "num_vertices: is about numbers"),
         (lambda: gstream.from_edges([1], [2], sourcee=3), r"sourcee: no such option. Did you mean source\?"),
         (lambda: gstream.from_edges([1], [2], undirected=True), r"undirected: no .* Did you mean directed=False\?"),
@@ -101,7 +101,10 @@ def test_columns_that_nobody_can_know_are_refused() -> None:
         (lambda: gstream.from_networkx(nx.Graph([(-1, 2)])), "vertex -1 is negative"),
         (lambda: gstream.generate("star"), "star: no such graph; it is one of rmat, uniform, grid"),
         (lambda: gstream.convert("nowhere.txt"), "nowhere.txt: no such file"),
-        (lambda: gstream.from_edges([0], [9], num_vertices=5), "names vertex 9; the 5 vertices promised"),
+        (
+            lambda: gstream.from_edges([0], [9], num_vertices=5),
+            r"target 9 is past .* num_vertices 5 lets IDs run from 0 to 4",
+        ),
         (lambda: gstream.from_edges([0], [1], progress=7), "progress 7: must be True, or a function"),
     ],
 )
@@ -113,10 +116,10 @@ def test_what_can_not_be_is_said(call, message: str) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: gstream.from_edges([1, -2], [3, 4]), "vertex ID -2 is negative"),
-        (lambda: gstream.from_edges([1], [1 << 63]), "vertex ID 9223372036854775808 is past the limit"),
+        (lambda: gstream.from_edges([1, -2], [3, 4]), "row 1: source -2 is negative"),
+        (lambda: gstream.from_edges([1], [1 << 63]), "row 0: target 9223372036854775808 is past the limit"),
         (lambda: gstream.from_edges([1], [2], [float("nan")]), "row 0: weight nan is not finite"),
-        (lambda: gstream.from_edges(["a", None], ["b", "c"]), "row 1: source is missing"),
+        (lambda: gstream.from_edges(["a", None], ["b", "c"]), "row 1: source is null"),
         (lambda: gstream.from_pandas(pd.DataFrame({"src": [1, None], "dst": [2, 3]})), "row 1: src is null"),
         (lambda: gstream.from_scipy(sp.csr_array([[0, np.inf], [0, 0]])), "weight inf is not finite"),
     ],
@@ -178,7 +181,7 @@ def test_weights_of_networkx_are_1_where_none_is_given() -> None:
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil"])
 def test_a_sparse_matrix(form: str, monkeypatch) -> None:
-    monkeypatch.setattr("gstream.interop.sources.CHUNK_EDGES", 7)
+    monkeypatch.setattr("gstream.interop.matrices.CHUNK_EDGES", 7)
     dense = np.random.default_rng(1).integers(0, 3, (9, 9)) * np.arange(1, 10)
     wanted = [(int(i), int(j), int(dense[i, j])) for i, j in np.argwhere(dense)]
     graph = gstream.from_scipy(sp.coo_array(dense).asformat(form))
