@@ -15,19 +15,17 @@ from typing import Any
 import numpy as np
 from engine_graphs import make_store
 from rank_cases import CASES, REFUSED, Case, Highest, Hops, Sets, Shares
+from volumes import of_part, volumes
 
 import gstream
 from gstream.devices.ranks import Ranks
 from gstream.engine.engine import Engine
 from gstream.engine.rank_parts import open_for
-from gstream.hostcode.generate import BLOCK
 from gstream.options.run_options import RunOptions
-from gstream.paging.ownership import slices
 from gstream.programs.pagerank import PageRank
 from gstream.results.result import Result
 from gstream.telemetry.trace import ChromeTrace
 from pagestore.errors import UsageError
-from pagestore.parts import open_part
 
 
 def run(folder: Path, case: Case, ranks: Ranks | None, in_parts: bool = False) -> Result:
@@ -101,36 +99,6 @@ def of_drawn_graphs(folder: Path, ranks: Ranks, seeds: int) -> str:
     return ""
 
 
-def volume(folder: Path, ranks: Ranks) -> tuple[float, float]:
-    """Bytes that all ranks exchange in a superstep of PageRank on a graph in parts: counted, and by the model.
-
-    The model: outside of its own slice, 4 bytes of each vertex that a part's pages name, and for each that they list a
-    sum of 8.
-    """
-    counted = []
-    for iterations in (3, 7):
-        before = ranks.bytes_sent
-        run(folder, Case("wide", "pagerank", {"iterations": iterations}), ranks, in_parts=True)
-        counted.append(sum(ranks.everybody(ranks.bytes_sent - before)))
-    read, listed, outside = of_part(folder, ranks)
-    mine = 4 * int(read[outside].sum()) + 8 * int(listed[outside].sum())
-    return (counted[1] - counted[0]) / 4, float(sum(ranks.everybody(mine)))
-
-
-def of_part(folder: Path, ranks: Ranks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """bool[V] each, of wide.gs: vertices that the in-pages of the rank's part name, and list; those outside of its own
-    slice. All vertices have in-edges."""
-    with open_part(folder / f"wide.{ranks.size}.parts", ranks.rank, ranks.size) as part:
-        rows, count = part.topology("in").directory, part.meta.vertices
-        own = [page for page, _ in part.topology("in").spread.ranges(len(rows), 1)]
-        read = np.unpackbits(part.array("topology/in/reads").read().view(np.uint8), bitorder="little", count=count)
-    listed = np.zeros(count, np.bool_)
-    for page in own:
-        listed[int(rows["first_vertex"][page]) : int(rows["last_vertex"][page]) + 1] = True
-    first, last = slices((0, count), BLOCK, ranks.size)[ranks.rank]
-    return read.view(np.bool_), listed, (np.arange(count) < first) | (np.arange(count) >= last)
-
-
 def state(folder: Path, ranks: Ranks) -> tuple[int, int, float]:
     """Bytes of a rank's attributes in a run of PageRank: on the store, where it has those of all vertices, and on its
     part; and the share of vertices that are own or mirrors of the rank that has most."""
@@ -168,7 +136,7 @@ def main() -> None:
     found: dict[str, Any] = {}
     found["drawn"] = drawn(folder, ranks) if "betweenness" in sys.argv else ""
     found["drawn graphs"] = of_drawn_graphs(folder, ranks, 6) if "betweenness" in sys.argv else ""
-    found["volume"], found["room"] = volume(folder, ranks), room(folder, ranks)
+    found["volumes"], found["room"] = volumes(folder, ranks, run), room(folder, ranks)
     found["state"], found["streamed"] = state(folder, ranks), streamed(folder, ranks)
     for name in sys.argv[2:]:
         if name in REFUSED:

@@ -43,9 +43,10 @@ def test_answers_on_drawn_graphs_in_parts_are_those_of_one_process(outcome):
     assert [found["drawn graphs"] for found in outcome] == [""] * len(outcome)
 
 
-def test_ranks_exchange_the_values_of_mirrors_alone(outcome):
+@pytest.mark.parametrize("way", ["sum, pull", "sum, push", "min, pull", "min, push"])
+def test_ranks_exchange_the_values_of_mirrors_alone(outcome, way):
     """The volume of a superstep is the model's, and less than what all values would be."""
-    counted, model = outcome[0]["volume"]
+    counted, model = outcome[0]["volumes"][way]
     assert counted == pytest.approx(model, rel=0.05)
     assert counted < 0.75 * (4 + 8) * WIDE * (len(outcome) - 1)
 

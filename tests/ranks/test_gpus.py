@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier, Event
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from choice import MODE
 from rank_processes import CUDA_TESTS, HERE, mpiexec, split_all
 
+from gstream.devices.gpu import rank_links
 from gstream.devices.gpu.driver import DeviceError, Gpu
 from gstream.devices.gpu.rank_links import NcclLink
 from tests.cuda.compilers import needs_gxx
@@ -68,11 +72,62 @@ def test_errors_of_nccl_name_the_gpu():
     def fail(*arguments):
         raise RuntimeError("NCCL_ERROR_INVALID_USAGE (5)")
 
-    nccl = SimpleNamespace(get_unique_id=lambda: b"id", comm_init_rank_scalable=fail, group_start=fail)
-    alone = SimpleNamespace(size=2, rank=0, first=True, of_first=lambda value: value)
-    with pytest.raises(DeviceError, match=r"^cuda:3 \(H100\), NCCL: NCCL_ERROR_INVALID_USAGE \(5\)\. There is"):
-        NcclLink(alone, nccl, [LonelyGpu()])
-    nccl.comm_init_rank_scalable = lambda *arguments: 1
+    nccl = SimpleNamespace(group_start=fail)
     where = SimpleNamespace(gpu=LonelyGpu(), stream=SimpleNamespace(handle=0))
-    with pytest.raises(DeviceError, match="NCCL: NCCL_ERROR_INVALID_USAGE"):
-        NcclLink(alone, nccl, [where.gpu]).swap(where, 0, [], [])
+    with pytest.raises(DeviceError, match=r"^cuda:3 \(H100\), NCCL: NCCL_ERROR_INVALID_USAGE \(5\)\. There is"):
+        NcclLink(SimpleNamespace(bytes_sent=0), nccl, [1]).swap(where, 0, [], [])
+
+
+class Threads:
+    """Two ranks, as threads."""
+
+    size = 2
+
+    def __init__(self, rank: int, told: list[Any], barrier: Barrier) -> None:
+        self.rank, self.first, self.links = rank, rank == 0, {}
+        self._told, self._barrier = told, barrier
+
+    def everybody(self, value: Any) -> list[Any]:
+        self._told[self.rank] = value
+        self._barrier.wait(60)
+        found = list(self._told)
+        self._barrier.wait(60)
+        return found
+
+    def any(self, flag: bool) -> bool:
+        return any(self.everybody(flag))
+
+    def by_first(self, call: Any) -> Any:
+        return self.everybody(call() if self.first else None)[0]
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_nccl_that_does_not_start_on_one_rank_gives_way_to_mpi_on_all(monkeypatch: pytest.MonkeyPatch, failing):
+    """The other rank waits within NCCL for the one that fails, as NCCL's do, for its first GPU or the second."""
+    aborted, never, names = list[tuple[int, int]](), Event(), iter((b"first", b"second"))
+
+    def begin(size: int, rank: int, count: int, name: bytearray, config: int) -> Any:
+        if name == b"second" and rank == failing:
+            raise RuntimeError("NCCL_ERROR_SYSTEM (2)")
+        return (rank, 1) if name == b"first" else never.wait()
+
+    nccl = SimpleNamespace(get_unique_id=lambda: next(names), comm_init_rank_scalable=begin, comm_abort=aborted.append)
+    monkeypatch.setattr(rank_links, "_load_nccl", lambda: nccl)
+    told, barrier = [None, None], Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        two = [Threads(rank, told, barrier) for rank in range(2)]
+        links = list(pool.map(lambda ranks: rank_links.make_link(ranks, [LonelyGpu(), LonelyGpu()]), two))
+    never.set()
+    for link in links:
+        assert isinstance(link, rank_links.StagedLink)
+        assert link.note.endswith(f": rank {failing}: cuda:3 (H100), NCCL: NCCL_ERROR_SYSTEM (2)")
+    assert sorted(aborted) == [(0, 1), (1, 1)]
+
+
+def test_nccl_that_starts_on_no_rank_in_time_gives_way_to_mpi(monkeypatch: pytest.MonkeyPatch):
+    never = Event()
+    monkeypatch.setattr(rank_links, "START_SECONDS", 0.0)
+    nccl = SimpleNamespace(get_unique_id=lambda: b"", comm_init_rank_scalable=lambda *arguments: never.wait())
+    alone: Any = Threads(0, [None], Barrier(1))
+    assert rank_links.begin_nccl(alone, nccl, [LonelyGpu()]) == ([], "rank 0: NCCL did not start in 0 s")
+    never.set()

@@ -8,9 +8,11 @@ arrays are in place once the stream gets there.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from threading import Thread
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,6 +23,8 @@ from pagestore.errors import GstreamError
 
 PIECE_BYTES = 8 << 20  # of each part, that is in pinned memory at once
 UINT8 = 1  # ncclUint8
+START_SECONDS = 60.0  # that NCCL may take: near a second for the GPUs of one machine
+JOIN_SECONDS = 0.01
 
 
 class OnStream(Protocol):
@@ -91,20 +95,14 @@ class StagedLink:
 class NcclLink:
     """By NCCL, in a communicator for the GPUs of one number on all ranks. Raises DeviceError where NCCL fails.
 
-    nccl: nccl4py's bindings. A collective's ring would move no fewer bytes to a rank than parts that go straight to who
-    takes them, and knows no OR.
+    nccl: nccl4py's bindings. communicators: of `begin_nccl`, one a GPU. A collective's ring would move no fewer bytes
+    to a rank than parts that go straight to who takes them, and knows no OR.
     """
 
     note = ""
 
-    def __init__(self, ranks: Ranks, nccl: Any, gpus: Sequence[Gpu]) -> None:
-        self._ranks, self._nccl = ranks, nccl
-        self._communicators = []
-        for gpu in gpus:
-            told = ranks.of_first(bytes(nccl.get_unique_id()) if ranks.first else None)
-            with _said_of(gpu), gpu:
-                made = nccl.comm_init_rank_scalable(ranks.size, ranks.rank, 1, bytearray(told), 0)
-            self._communicators.append(made)
+    def __init__(self, ranks: Ranks, nccl: Any, communicators: Sequence[Any]) -> None:
+        self._ranks, self._nccl, self._communicators = ranks, nccl, communicators
 
     def swap(self, where: OnStream, number: int, gives: Sequence[Part], takes: Sequence[Part]) -> None:
         nccl, communicator, stream = self._nccl, self._communicators[number], int(where.stream.handle)
@@ -133,15 +131,59 @@ def _said_of(gpu: Gpu) -> Iterator[None]:
 
 
 def make_link(ranks: Ranks, gpus: Sequence[Gpu]) -> Link:
-    """NCCL where all ranks can load it, else MPI. All ranks make this call."""
+    """NCCL where it starts on all ranks, else MPI. All ranks make this call."""
     numbers = tuple(gpu.index for gpu in gpus)
-    if numbers in ranks.links:
-        return ranks.links[numbers]
-    nccl = _load_nccl()
-    if not ranks.any(nccl is None):
-        ranks.links[numbers] = made = NcclLink(ranks, nccl, gpus)
-        return made
-    return StagedLink(ranks, "GPUs of ranks talk by MPI through host memory: pip install 'gstream[mpi]' brings NCCL")
+    if numbers not in ranks.links:
+        ranks.links[numbers] = _made_link(ranks, gpus)
+    found: Link = ranks.links[numbers]
+    return found
+
+
+def _made_link(ranks: Ranks, gpus: Sequence[Gpu]) -> Link:
+    nccl, by_mpi = _load_nccl(), "GPUs of ranks talk by MPI through host memory: "
+    if ranks.any(nccl is None):
+        return StagedLink(ranks, by_mpi + "pip install 'gstream[mpi]' brings NCCL")
+    made, failure = begin_nccl(ranks, nccl, gpus)
+    return StagedLink(ranks, by_mpi + failure) if failure else NcclLink(ranks, nccl, made)
+
+
+def begin_nccl(ranks: Ranks, nccl: Any, gpus: Sequence[Gpu]) -> tuple[list[Any], str]:
+    """(a communicator for each GPU, ""), or ([], why NCCL did not start on a rank), the same on all ranks.
+
+    A rank waits within NCCL for those that fail. So a thread waits there, and ranks tell each other by MPI meanwhile.
+    """
+    made, failed = list[Any](), list[str]()
+
+    def begin(names: list[bytes]) -> None:
+        try:
+            for gpu, name in zip(gpus, names, strict=True):
+                with _said_of(gpu), gpu:
+                    made.append(nccl.comm_init_rank_scalable(ranks.size, ranks.rank, 1, bytearray(name), 0))
+        except GstreamError as error:
+            failed.append(getattr(error, "what", str(error)))
+
+    def name_all() -> list[bytes]:
+        with _said_of(gpus[0]):
+            return [bytes(nccl.get_unique_id()) for _ in gpus]
+
+    try:
+        thread = Thread(target=begin, args=(ranks.by_first(name_all),), name="start NCCL", daemon=True)
+    except GstreamError as error:
+        return [], getattr(error, "what", str(error))
+    thread.start()
+    until = time.monotonic() + START_SECONDS
+    while True:
+        thread.join(JOIN_SECONDS)
+        if thread.is_alive() and time.monotonic() > until:
+            failed.append(f"NCCL did not start in {START_SECONDS:.0f} s")
+        if why := next((f"rank {rank}: {one[0]}" for rank, one in enumerate(ranks.everybody(failed)) if one), ""):
+            break
+        if not ranks.any(thread.is_alive()):
+            return made, ""
+    for gpu, communicator in zip(gpus, made, strict=False):
+        with suppress(Exception), gpu:
+            nccl.comm_abort(communicator)
+    return [], why
 
 
 def _load_nccl() -> Any:
