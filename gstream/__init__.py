@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         i32,
         i64,
         total,
+        u8,
         u32,
         u64,
     )
@@ -78,7 +79,7 @@ if TYPE_CHECKING:
 
 _PROGRAM = (
     "INF", "MAX", "MIN", "OR", "SUM", "PerVertex", "Program", "Vertex", "Vertices", "f32", "f64", "i32", "i64", "total",
-    "u32", "u64",
+    "u8", "u32", "u64",
 )  # fmt: skip
 _ATOMICS = ("atomic_add", "atomic_or", "compare_and_swap", "population", "trailing_zeros")
 _DOORS = (
@@ -109,7 +110,7 @@ __all__ = [
     "Vertices", "__version__", "algorithm", "atomic_add", "atomic_or", "compare_and_swap", "convert", "f32", "f64",
     "from_arrow", "from_edges", "from_igraph", "from_networkx", "from_pandas", "from_polars", "from_scipy", "generate",
     "helper", "i32", "i64", "is_set", "lower", "open", "plan", "population", "raise_bytes", "raise_to",
-    "record_kernel", "set_bit", "split", "total", "trailing_zeros", "u32", "u64", "update",
+    "record_kernel", "set_bit", "split", "total", "trailing_zeros", "u8", "u32", "u64", "update",
 ]  # fmt: skip
 
 

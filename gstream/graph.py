@@ -339,7 +339,8 @@ def _run_own(engine: Any, own: Any, given: dict[str, Any]) -> Result:
 
 
 def run_program_on(engine: Any, program: Program, parameters: dict[str, Any]) -> Result:
-    """Run a program on an engine: one column `value`, null where MIN left INF, or MAX the least number.
+    """Run a program on an engine: one column `value`, null where MIN left INF, or MAX the least number. Values that are
+    vectors keep their type, and rows their order.
 
     The summary's `not_finite` counts values that are inf or NaN, as of a program that diverges; its identity, which
     for MIN and MAX is infinite, is not among them.
@@ -353,7 +354,9 @@ def run_program_on(engine: Any, program: Program, parameters: dict[str, Any]) ->
     least, signed = cls.combine.name == "MIN", cls.value.least != 0
     nothing = least or cls.combine.name == "MAX" and signed  # 0 of unsigned numbers is a value like others
     dtype = outcome.value.dtype
-    if dtype.kind != "f" and dtype.itemsize < 8:
+    if cls.value.length:
+        dtype = cls.value.dtype
+    elif dtype.kind != "f" and dtype.itemsize < 8:
         dtype = np.dtype(np.int64)
     missing = cls.identity() if nothing else None
     column = Column("value", outcome.value, missing, dtype=dtype, npy_missing=missing if signed else None)
@@ -362,7 +365,8 @@ def run_program_on(engine: Any, program: Program, parameters: dict[str, Any]) ->
         "algorithm": cls.__name__, "store": engine.store.path, "options": shown, "totals": outcome.totals,
         "not_finite": count_not_finite(outcome.value, cls.identity()),
     }  # fmt: skip
-    return Result(engine.store, [column], summary | found, "least" if least else "largest")
+    best = "first" if cls.value.length else "least" if least else "largest"
+    return Result(engine.store, [column], summary | found, best)
 
 
 def in_store_order(program: Program, store: Any) -> Program:

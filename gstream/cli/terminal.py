@@ -16,6 +16,7 @@ from pagestore.errors import plain, visible
 
 LINE_FEED = "\n"  # which values of several lines have
 LARGEST_WHOLE = 1e15  # of floats that stand for whole numbers, and are shown as such
+SHOWN = 8  # numbers of a vector
 
 
 def note(text: str) -> None:
@@ -55,6 +56,8 @@ def print_pairs(pairs: Iterable[tuple[str, str]], file: Any = None) -> None:
 def _cell(value: Any) -> str:
     if value is None or value != value:
         return "-"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_cell, value[:SHOWN]))}{', ...' if len(value) > SHOWN else ''}]"
     if isinstance(value, float):
         return f"{value:.0f}" if value.is_integer() and abs(value) < LARGEST_WHOLE else f"{value:.6g}"
     return plain(value)

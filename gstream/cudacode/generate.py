@@ -101,6 +101,12 @@ def unit_of(
     limit. files: of cuda/, whose kernels it has; (): all that the program runs.
 
     Raises UsageError if it reads weights and the graph has none."""
+    if program.value.length:
+        where = program.methods["start"].where(program.methods["start"].tree)
+        raise UsageError(
+            f"{where}: {program.__name__} has values of {program.value}, and GPUs run programs of one number a vertex. "
+            "Pass --devices host."
+        )
     weight = None if shape.weight_dtype is None else type_of_dtype(shape.weight_dtype)
     emitter = cuda_emitter_of(program, weight)
     if ("e", "weight") in emitter.reads() and weight is None:

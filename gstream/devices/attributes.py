@@ -27,4 +27,4 @@ def whole_degrees(code: Any, source_copy: bool) -> set[str]:
 
 def message_dtype(code: Any) -> np.dtype:
     """What a pull gathers: floats as wide as the values (half the traffic of the float64 sum), integers as the sum."""
-    return code.value_dtype if code.value_dtype.kind == "f" else code.got_dtype
+    return code.value_dtype if code.value_dtype.base.kind == "f" else code.got_dtype

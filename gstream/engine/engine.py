@@ -364,8 +364,9 @@ class Engine(LiftedCaps):
         )
         if not plan.device.resident:
             size = vertices * code.value_dtype.itemsize
-            host.value = aligned_empty(size).view(code.value_dtype)
-            host.next_value = aligned_empty(size).view(code.value_dtype) if plan.double_buffer else host.value
+            number, shape = code.value_dtype.base, (vertices, *code.value_dtype.shape)
+            host.value = aligned_empty(size).view(number).reshape(shape)
+            host.next_value = aligned_empty(size).view(number).reshape(shape) if plan.double_buffer else host.value
         if plan.heads is not None:
             topology = self.store.topology(plan.heads)
             host.heads[plan.heads] = (self.arrays.get(f"heads/{plan.heads}", topology.heads), 0)

@@ -26,10 +26,10 @@ MOST_SHOWN = 80  # characters of a parameter; of longer ones their hash is compa
 class State:
     """A run between two supersteps.
 
-    value: value[V] in store order; active: uint64[ceil(V / 64)], those held back too; partials: float64[blocks,
-    totals]; near_step: what the frontier was cut with, None where it was not; in_place: values may have come farther
-    than an edge a superstep (gstream.language.relaxing); order_step, order_limit: of a frontier whose least values
-    send first (gstream.engine.small_frontier), else None; the rest is gstream.engine.direction's.
+    value: value[V] in store order, or value[V, length]; active: uint64[ceil(V / 64)], those held back too; partials:
+    float64[blocks, totals]; near_step: what the frontier was cut with, None where it was not; in_place: values may have
+    come farther than an edge a superstep (gstream.language.relaxing); order_step, order_limit: of a frontier
+    whose least values send first (gstream.engine.small_frontier), else None; the rest is gstream.engine.direction's.
     """
 
     value: np.ndarray
@@ -66,21 +66,22 @@ def state_of(found: Saved, program: Program, vertices: int) -> State:
     if vertices % 64 and int(arrays["active"][-1]) >> vertices % 64:
         raise InputError(f"{found.path}: has vertices past the graph's last. Start afresh: pass --force.")
     partials = arrays["partials"].reshape(blocks, len(program.totals))
-    return State(arrays["value"], arrays["active"], partials, **found.description["state"])
+    values = arrays["value"].reshape(vertices, *type(program).value.dtype.shape)
+    return State(values, arrays["active"], partials, **found.description["state"])
 
 
 def shapes_of(program: Program, vertices: int) -> dict[str, tuple[np.dtype, int]]:
     """Type and length of each array of a state."""
-    blocks, words = -(-vertices // BLOCK), -(-vertices // 64)
+    blocks, words, kind = -(-vertices // BLOCK), -(-vertices // 64), type(program).value
     return {
-        "value": (type(program).value.dtype, vertices), "active": (np.dtype(np.uint64), words),
+        "value": (kind.dtype.base, vertices * max(1, kind.length)), "active": (np.dtype(np.uint64), words),
         "partials": (np.dtype(np.float64), blocks * len(program.totals)),
     }  # fmt: skip
 
 
 def hash_of(program: type[Program]) -> str:
     """What a program computes, as 32 hexadecimal digits: its algebra and its methods, comments and layout apart."""
-    text = [program.combine.name, program.value.name, str(program.backward)]
+    text = [program.combine.name, str(program.value), str(program.backward)]
     text += [f"{p.name}: {p.kind}" for p in program.parameters.values()]
     text += [ast.unparse(program.methods[name].tree) for name in sorted(program.methods)]
     return hashlib.blake2b("\n".join(text).encode(), digest_size=16).hexdigest()

@@ -36,7 +36,8 @@ class SettledSums:
     @classmethod
     def applies(cls, run: Supersteps) -> bool:
         """Host devices have all values and pages of a pull of sums."""
-        return bool(hosts_of(run)) and run.whole is not None and run.plan.directions == ("pull",)
+        pulls = run.whole is not None and run.plan.directions == ("pull",)
+        return pulls and bool(hosts_of(run)) and not run.code.vector
 
     def __init__(self, run: Supersteps) -> None:
         self._run, self._hosts = run, hosts_of(run)

@@ -11,13 +11,21 @@ from gstream.hostcode.jit import helper
 
 __all__ = [
     "f32", "f64", "i32", "i64", "int_power", "is_member", "math", "max2", "min2", "np", "saturate_i32", "saturate_i64",
-    "saturate_u32", "saturate_u64", "u8", "u32", "u64", "wrap_add", "wrap_i32", "wrap_i64", "wrap_mul", "wrap_sub",
-    "wrap_u32", "wrap_u64",
+    "saturate_u8", "saturate_u32", "saturate_u64", "u8", "u32", "u64", "wrap_add", "wrap_i32", "wrap_i64", "wrap_mul",
+    "wrap_sub", "wrap_u8", "wrap_u32", "wrap_u64",
 ]  # fmt: skip
 
 TYPES: tuple[Any, ...] = (np.uint8, np.uint32, np.uint64, np.int32, np.int64, np.float32, np.float64)  # Any: for mypy
 u8, u32, u64, i32, i64, f32, f64 = TYPES
-wrap_u32, wrap_u64, wrap_i32, wrap_i64 = u32, u64, i32, i64  # Numba's integer casts wrap
+wrap_u8, wrap_u32, wrap_u64, wrap_i32, wrap_i64 = u8, u32, u64, i32, i64  # Numba's integer casts wrap
+
+
+@helper
+def saturate_u8(x):
+    """As saturate_u32, to 8 bits."""
+    if not x > 0.0:
+        return u8(0)
+    return u8(255) if x >= 255.0 else u8(i64(x))
 
 
 @helper

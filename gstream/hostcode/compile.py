@@ -18,7 +18,7 @@ from gstream.language.program import Program
 from gstream.language.python_printer import FIXED_INTS, Emitter, emitter_of
 from gstream.language.relaxing import is_in_place, keeps_pace
 from gstream.language.scalar_interpreter import interpreted
-from gstream.language.scalar_types import NUMPY, type_of_dtype
+from gstream.language.scalar_types import NUMPY, type_of_dtype, vectors_of
 from gstream.language.sending import sends_zero
 from pagestore.errors import UsageError
 
@@ -55,8 +55,9 @@ class HostCode:
                 "e.weight, but the graph has no weights. Convert it with a weight column, or choose another program."
             )
         self.value_dtype = cls.value.dtype
-        self.got_dtype = NUMPY[emitter.types.got]
-        self.identity = self.value_dtype.type(cls.identity())
+        self.vector = cls.value.length > 0
+        self.got_dtype = vectors_of(NUMPY[emitter.types.got], cls.value.length)
+        self.identity = self.value_dtype.base.type(cls.identity())
         self.idempotent = cls.combine.idempotent
         self.in_place = is_in_place(cls, emitter, limited, shape.below_zero)
         self.synchronous = not self.in_place or keeps_pace(cls, emitter)
@@ -84,7 +85,7 @@ class HostCode:
     def _kernels(self) -> None:
         """Kernels by the names that the package's docstring uses; a program has only those that suit it."""
         module = self.module
-        self.start, self.reopen = module.start_kernel, module.reopen_kernel
+        self.start, self.reopen = module.start_kernel, getattr(module, "reopen_kernel", None)
         self.message, self.apply = module.message_kernel, module.apply_kernel
         self.push, self.push_records, self.pull = module.push_kernel, module.push_records_kernel, module.pull_kernel
         self.push_onward = getattr(module, "push_onward_kernel", None)

@@ -51,11 +51,13 @@ def module_text(program: Any, emitter: Emitter, in_place: bool) -> str:
     in_place: messages are combined straight into the values (gstream.language.relaxing).
     """
     names = ["push.py", "vertices.py", "pull_least.py" if program.combine.idempotent else "pull_sum.py"]
+    if program.value.length:
+        names = [f"vector_{name}" for name in names]
     if "done" in program.methods and in_place:
         names.append("heads.py")
     if goes_on(program):
         names.append("onward.py")
-    if not program.combine.idempotent:
+    if not program.combine.idempotent and not program.value.length:
         names += ["sum_again.py", "sum_onward.py"]
     kernels = [(HERE / "templates" / name).read_text().split(MARK, 1)[1] for name in names]
     return "\n".join([HEADER, methods_text(program, emitter, in_place), *kernels])
@@ -63,6 +65,8 @@ def module_text(program: Any, emitter: Emitter, in_place: bool) -> str:
 
 def goes_on(program: Any) -> bool:
     """Whether messages are all that changes values, so that one thread may make supersteps in a row (onward.py)."""
+    if program.value.length:
+        return False
     return program.combine.idempotent and "apply" not in program.methods and not program.totals
 
 
@@ -101,6 +105,9 @@ def methods_text(program: Any, emitter: Emitter, in_place: bool) -> str:
         "APPLIES_ANEW": ("g", "superstep") in emitter.reads("apply"),
         "SUMS_ANEW": sums_anew(program, emitter),
     }
+    if program.value.length:
+        constants |= {"LENGTH": program.value.length, "ELEMENTS": "u64(LENGTH)"}
+        constants["CHOOSES"] = "activate" in program.methods
     blocks = [f"{name} = {text}" for name, text in constants.items()]
     blocks += [f"@helper\n{text}" for text in scalar_functions(program, emitter)]
     blocks.append(f"@helper\ndef better(new, old):\n    return {BETTER[program.combine.name]}\n")
@@ -114,15 +121,13 @@ def methods_text(program: Any, emitter: Emitter, in_place: bool) -> str:
         blocks.append(f"@helper\ndef {name}_of({name}, at):\n    return {text}\n")
     text = "weights[row, word]" if constants["USES_EDGE"] else "u8(0)"
     blocks.append(f"@helper\ndef weight_of(weights, row, word):\n    return {text}\n")
-    premade = "source[at]"
-    sent = "send(i64(u), source[at], degree_of(degree, at), weight_of(weights, row, word), ctx)"
-    text = premade if premakes_messages(program, emitter) else sent
-    blocks.append(f"@helper\ndef gathered(source, at, u, degree, weights, row, word, ctx):\n    return {text}\n")
+    blocks.append(_gathered(program, emitter))
     empty = "value == IDENTITY" if program.combine.idempotent else "False"
     blocks.append(f"@helper\ndef empty(value):\n    return {empty}\n")
-    sums = [f"sums[{i}] + total_{name}({TOTAL_ARGUMENTS})" for i, name in enumerate(program.totals)]
+    given = emitter.listed(TOTAL_ARGUMENTS)
+    sums = [f"sums[{i}] + total_{name}({given})" for i, name in enumerate(program.totals)]
     body = f"({', '.join(sums)},)" if sums else "sums"
-    blocks.append(f"@helper\ndef add_totals(sums, {TOTAL_ARGUMENTS}):\n    return {body}\n")
+    blocks.append(f"@helper\ndef add_totals(sums, {given}):\n    return {body}\n")
     read = [i for i, name in enumerate(program.totals) if ("g", name) in emitter.reads("apply")]
     body = " and ".join(f"floats[{i}] == applied[{i}]" for i in read) or "True"
     blocks.append(f"@helper\ndef same_totals(floats, applied):\n    return {body}\n")
@@ -131,31 +136,50 @@ def methods_text(program: Any, emitter: Emitter, in_place: bool) -> str:
     return "\n\n".join(blocks)
 
 
+def _gathered(program: Any, emitter: Emitter) -> str:
+    """What a pull takes from a source: a message made before, or one that `send` makes of its value."""
+    if program.value.length:
+        arguments, premade, sent = "sender, u, out, weight, i, ctx", "sender[u64(i)]", "sender, out, weight, i"
+    else:
+        arguments, premade = "source, at, u, degree, weights, row, word, ctx", "source[at]"
+        sent = "source[at], degree_of(degree, at), weight_of(weights, row, word)"
+    text = premade if premakes_messages(program, emitter) else f"send(i64(u), {sent}, ctx)"
+    return f"@helper\ndef gathered({arguments}):\n    return {text}\n"
+
+
 def scalar_functions(program: Any, emitter: Emitter) -> list[str]:
     """The context loader and the program's methods, with what stands for those it does not define."""
-    functions = [emitter.context()]
+    functions, vector = [emitter.context()], program.value.length > 0
     chosen = "activate" in program.methods  # a change that does not matter is not taken
-    called = {"apply": "applied"} if chosen else {}
+    called = {"apply": "applied"} if chosen and not vector else {}
     functions += [emitter.method(name, called.get(name)) for name in program.methods]
+    given = {name: emitter.listed(text) for name, text in ARGUMENTS.items()}
     if "apply" not in program.methods:
-        combined = "got" if not program.combine.idempotent else "got if better(got, v_value) else v_value"
-        if program.combine.name == "OR":
-            combined = "v_value | got"
-        if not program.combine.idempotent and emitter.types.got != program.value.name:
-            cast = "" if program.value.is_float else "wrap_"
-            combined = f"{cast}{program.value.name}(got)"
-        functions.append(f"def {'applied' if chosen else 'apply'}({ARGUMENTS['apply']}):\n    return {combined}\n")
-    if chosen:
-        taken = ARGUMENTS["activate"].replace("v_value, v_before", "new, v_value")
+        text = _default_apply(program, emitter.types.got)
+        functions.append(f"def {called.get('apply', 'apply')}({given['apply']}):\n    return {text}\n")
+    if chosen and not vector:
+        taken = given["activate"].replace("v_value, v_before", "new, v_value")
         functions.append(
-            f"def apply({ARGUMENTS['apply']}):\n    new = applied({ARGUMENTS['apply']})\n"
+            f"def apply({given['apply']}):\n    new = applied({given['apply']})\n"
             f"    return new if activate({taken}) else v_value\n"
         )
-    if "halt" not in program.methods:
-        functions.append(f"def halt({ARGUMENTS['halt']}):\n    return False\n")
-    if "done" not in program.methods:
-        functions.append(f"def done({ARGUMENTS['done']}):\n    return False\n")
+    missing = {"halt": False, "done": False} | ({"activate": True} if vector else {})
+    for name, answer in missing.items():
+        if name not in program.methods:
+            functions.append(f"def {name}({given[name]}):\n    return {answer}\n")
     return functions
+
+
+def _default_apply(program: Any, got_type: str) -> str:
+    """What `apply` returns where the program has none."""
+    got, old = ("got[u64(i)]", "v_value[u64(i)]") if program.value.length else ("got", "v_value")
+    if program.combine.name == "OR":
+        return f"{old} | {got}"
+    if program.combine.idempotent:
+        return f"{got} if better({got}, {old}) else {old}"
+    if got_type == program.value.name:
+        return got
+    return f"{'' if program.value.is_float else 'wrap_'}{program.value.name}({got})"
 
 
 def _identity(program: Any, kind: str) -> str:

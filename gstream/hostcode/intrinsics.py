@@ -9,11 +9,14 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from pagestore.coding.bits import population
 
-__all__ = ["atomic_add", "atomic_or", "bits_of", "compare_and_swap", "f32_of_bits", "population", "trailing_zeros"]
+__all__ = [
+    "atomic_add", "atomic_or", "bits_of", "compare_and_swap", "f32_of_bits", "population", "scratch", "trailing_zeros",
+]  # fmt: skip
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
@@ -100,3 +103,23 @@ def f32_of_bits(typingctx, word):
         return builder.bitcast(builder.trunc(args[0], ir.IntType(32)), ir.FloatType())
 
     return types.float32(types.uint64), generate
+
+
+@intrinsic(prefer_literal=True)
+def scratch(typingctx, number, count):
+    """number's type[count], count a constant: an array on the thread's stack, holding anything, while the kernel that
+    asks for it runs. Asked for again by the same line, it is the same memory."""
+    array = types.Array(number.dtype if isinstance(number, types.NumberClass) else number, 1, "C")
+
+    def generate(context, builder, sig, args):
+        length, kind = sig.args[1].literal_value, context.get_data_type(array.dtype)
+        data = cgutils.alloca_once(builder, kind, size=ir.Constant(ir.IntType(64), length))
+        made, width = context.make_array(array)(context, builder), context.get_abi_sizeof(kind)
+        context.populate_array(
+            made, data=data, shape=[context.get_constant(types.intp, length)],
+            strides=[context.get_constant(types.intp, width)], itemsize=context.get_constant(types.intp, width),
+            meminfo=None,
+        )  # fmt: skip
+        return made._getvalue()
+
+    return array(number, count), generate

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from gstream.language.method_text import SIGNATURES, TOTAL_SIGNATURE, Method, ProgramError
+from gstream.language.elements import element
+from gstream.language.method_text import Method, ProgramError, called_name, example_of, signature_of
 from gstream.language.scalar_types import INTEGERS, arithmetic, join, meet
 from gstream.language.typed_tree import (
     GLOBALS,
@@ -73,7 +74,7 @@ class _Lowering:
         return Lowered(self.method, body, self.reads)
 
     def _roles(self) -> dict[str, str]:
-        wanted = TOTAL_SIGNATURE if self.total else SIGNATURES[self.method.name]
+        wanted = signature_of(self.method.name, self.types.value.length > 0)
         signature = self.method.tree.args
         given = self.method.arguments
         extra = [signature.vararg, signature.kwarg, *signature.kwonlyargs, *signature.posonlyargs, *signature.defaults]
@@ -161,6 +162,8 @@ class _Lowering:
             return self.name(node, known)
         if isinstance(node, ast.Attribute):
             return self.attribute(node)
+        if isinstance(node, ast.Subscript):
+            return element(self, node, known)
         if isinstance(node, ast.BinOp):
             return self.binary(node, node.op, self.expression(node.left, known), self.expression(node.right, known))
         if isinstance(node, ast.UnaryOp):
@@ -193,10 +196,12 @@ class _Lowering:
 
     def name(self, node: ast.Name, known: set[str]) -> Expr:
         role = self.roles.get(node.id)
-        if role == "got":
+        if role == "i":
+            return Expr("lane", "n64")
+        if role == "got" and not self.types.value.length:
             return Expr("got", self.types.got)
         if role is not None:
-            self.method.refuse(node, "is used whole", f"Use one of its fields, such as {_example(role)}.")
+            self.method.refuse(node, "is used whole", f"Use one of its fields, such as {example_of(role)}.")
         if node.id in known:
             return Expr("local", self.local_types[node.id], data=node.id)
         if node.id == "INF":
@@ -221,6 +226,8 @@ class _Lowering:
                 limit = "is not in the accepted subset"
             names = f"It has {', '.join(fields)}." if fields else SUBSET + "."
             self.method.refuse(node, limit, names)
+        if self.types.value.length and node.attr in ("value", "before"):
+            self.method.refuse(node, f"has {self.types.value.length} elements", f"Read one: {ast.unparse(node)}[i].")
         self.reads.add((owner, node.attr))
         return Expr("field", fields[node.attr], data=(owner, node.attr))
 
@@ -353,7 +360,7 @@ class _Lowering:
         return Expr(op, kind, (*before, left, right))
 
     def call(self, node: ast.Call, known: set[str]) -> Expr:
-        name = _called(node.func)
+        name = called_name(node.func)
         known_names = ("min", "max", "abs", *MATH, *MATH_TO_INTEGER, *MATH_TO_BOOL)
         if name is None or node.keywords or any(isinstance(item, ast.Starred) for item in node.args):
             self.method.refuse(node, "is not in the accepted subset", SUBSET + ".")
@@ -385,16 +392,3 @@ class _Lowering:
             kind = "f64"
         out = "i64" if name in MATH_TO_INTEGER else "bool" if name in MATH_TO_BOOL else kind
         return Expr("math", out, tuple(arguments), (name, kind))
-
-
-def _called(function: ast.expr) -> str | None:
-    """The name that is called: `min`, `math.sqrt` and, imported from math, `sqrt`."""
-    if isinstance(function, ast.Name):
-        return function.id
-    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "math":
-        return "math." + function.attr if function.attr in ("min", "max", "abs") else function.attr
-    return None
-
-
-def _example(role: str) -> str:
-    return {"self": "a parameter, self.name", "e": "e.weight", "g": "g.vertices"}.get(role, f"{role}.value")

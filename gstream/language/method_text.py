@@ -23,6 +23,12 @@ SIGNATURES = {
     "halt": ("self", "g"),
 }
 TOTAL_SIGNATURE = ("self", "v")
+ELEMENT = "i"  # the last argument of the methods of a program of vectors, but for halt: which element they compute
+
+
+def signature_of(name: str, vector: bool) -> tuple[str, ...]:
+    """The arguments of a method, or of a total of that name."""
+    return SIGNATURES.get(name, TOTAL_SIGNATURE) + ((ELEMENT,) if vector and name != "halt" else ())
 
 
 class ProgramError(UsageError):
@@ -87,3 +93,18 @@ def read_method(program: str, name: str, function: Callable[..., Any]) -> Method
     if not isinstance(tree, ast.FunctionDef):
         raise ProgramError(f"{where}: {program}.{name} is no plain method. Write it with def.")
     return Method(program, name, code.co_filename, first_line, text, tree)
+
+
+def called_name(function: ast.expr) -> str | None:
+    """The name that is called: `min`, `math.sqrt` and, imported from math, `sqrt`."""
+    if isinstance(function, ast.Name):
+        return function.id
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "math":
+        return "math." + function.attr if function.attr in ("min", "max", "abs") else function.attr
+    return None
+
+
+def example_of(role: str) -> str:
+    """What a method may read of one of its arguments."""
+    known = {"self": "a parameter, self.name", "e": "e.weight", "g": "g.vertices", "got": "got[i]"}
+    return known.get(role, f"{role}.value")

@@ -14,13 +14,13 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from gstream.language.lowering import check_program
-from gstream.language.method_text import SIGNATURES, Method, ProgramError, read_method
-from gstream.language.scalar_types import VALUE_TYPES, ScalarType, f32, f64, i32, i64, u32, u64
+from gstream.language.method_text import SIGNATURES, Method, ProgramError, read_method, signature_of
+from gstream.language.scalar_types import VALUE_TYPES, ScalarType, f32, f64, i32, i64, u8, u32, u64
 from pagestore.errors import UsageError
 
 __all__ = [
     "INF", "MAX", "MIN", "OR", "SUM", "Monoid", "Parameter", "PerVertex", "Program", "ProgramError", "Vertex",
-    "Vertices", "f32", "f64", "i32", "i64", "total", "u32", "u64",
+    "Vertices", "f32", "f64", "i32", "i64", "total", "u8", "u32", "u64",
 ]  # fmt: skip
 
 
@@ -159,7 +159,10 @@ class Program:
 
     combine  SUM, MIN, MAX or OR: how the messages that reach a vertex become one.
     value    f32, f64, u32, u64, i32 or i64: the type of a vertex's value. Integers take results as C does: fractions
-             are cut off, and what is past the type's range becomes another number, unsaid.
+             are cut off, and what is past the type's range becomes another number, unsaid. Or a vector of these, or of
+             u8, as f32[3]: methods but halt then have a last argument more, i, and give element i. They read elements
+             as u.value[i], v.value[0], v.before[i] and got[i]. Elements combine each for itself; a vertex has changed
+             if one of them has. A total is the sum over vertices and elements. There is no done.
     backward True: messages go against the edges, from targets to sources (default: False). `u` is then an edge's
              target, and `degree` and `in_degree` are those of the graph with its edges turned.
     start(v, g)        the first value of v
@@ -237,9 +240,10 @@ def _own_parameters(cls: type[Program]) -> dict[str, Parameter]:
 
 
 def _check_attributes(cls: type[Program]) -> None:
-    for name, kinds in (("combine", "SUM, MIN, MAX or OR"), ("value", "f32, f64, u32, u64, i32 or i64")):
+    kinds_of_value = "f32, f64, u32, u64, i32 or i64, or a vector as f32[3] or u8[64]"
+    for name, kinds in (("combine", "SUM, MIN, MAX or OR"), ("value", kinds_of_value)):
         wanted = Monoid if name == "combine" else ScalarType
-        if not isinstance(getattr(cls, name, None), wanted):
+        if not isinstance(getattr(cls, name, None), wanted) or name == "value" and cls.value == u8:
             _refuse(cls, f"{name} is {getattr(cls, name, 'missing')}; it must be {kinds}. Add `{name} = ...`.")
     if not isinstance(cls.backward, bool):
         _refuse(cls, f"backward is {cls.backward!r}; it must be True or False. Correct it, or leave it out.")
@@ -247,7 +251,10 @@ def _check_attributes(cls: type[Program]) -> None:
         _refuse(cls, f"combine is OR and value is {cls.value}; OR needs integers. Use value = u32 or u64.")
     for name in ("start", "send"):
         if name not in cls.methods:
-            _refuse(cls, f"{name} is missing. Write `def {name}({', '.join(SIGNATURES[name])}): return ...`.")
+            signature = ", ".join(signature_of(name, cls.value.length > 0))
+            _refuse(cls, f"{name} is missing. Write `def {name}({signature}): return ...`.")
+    if cls.value.length and "done" in cls.methods:
+        _refuse(cls, f"done is for values of one number, and value is {cls.value}. Leave done out.")
     if "activate" in cls.methods and cls.combine.idempotent:
         _refuse(
             cls,

@@ -81,9 +81,15 @@ class Emitter:
         total = name in self.types.totals
         arguments = TOTAL_ARGUMENTS if total else ARGUMENTS[name]
         target = "f64" if total else "bool" if name in TRUTHS else self.types.value.name
-        lines = [f"def {called or ('total_' if total else '') + name}({arguments}):"]
+        lines = [f"def {called or ('total_' if total else '') + name}({self.listed(arguments)}):"]
         self._block(self.lowered[name].body, target, 1, lines)
         return "\n".join(lines) + "\n"
+
+    def listed(self, arguments: str) -> str:
+        """Arguments of a method, as ARGUMENTS has them. Of a program of vectors, values and what a vertex got are rows,
+        and i is the element."""
+        vector = self.types.value.length > 0 and arguments != ARGUMENTS["halt"]
+        return arguments.replace("ctx", "i, ctx") if vector else arguments
 
     def _block(self, body: list[Statement], target: str, depth: int, lines: list[str]) -> None:
         margin = "    " * depth
@@ -139,6 +145,12 @@ class Emitter:
             return self._parameter(value)
         if value.op == "field":
             return self._field(*value.data)
+        if value.op == "lane":
+            return "i"
+        if value.op == "element":
+            owner, name = value.data
+            row = "got" if owner == "got" else self._field(owner, name)
+            return f"{row}[{self._cast(value.args[0], 'u64')}]"
         if value.op == "member":
             return f"is_member(members, {self._int(value.data + '.first')}, {self._int(value.data + '.end')}, v_id)"
         if value.op == "compare":

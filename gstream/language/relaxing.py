@@ -24,7 +24,7 @@ MONOTONE_MATH = ("floor", "ceil", "trunc", "sqrt", "exp")
 def is_in_place(program: Any, emitter: Emitter, limited: bool = False, below_zero: bool = False) -> bool:
     """Whether a run relaxes in place. limited: the caller limits supersteps, or looks at values between them.
     below_zero: weights may be negative."""
-    if not program.combine.idempotent or "apply" in program.methods or program.totals:
+    if not program.combine.idempotent or "apply" in program.methods or program.totals or program.value.length:
         return False
     return keeps_pace(program, emitter) or not limited and _nobody_can_tell(program, emitter, below_zero)
 

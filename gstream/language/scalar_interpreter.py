@@ -59,7 +59,7 @@ def _wrap(kind: str) -> Any:
 def interpreted(emitter: Emitter, methods: Sequence[str]) -> SimpleNamespace:
     """The named methods of the emitter's Program class as Python functions of NumPy scalars."""
     names: dict[str, Any] = {name: dtype.type for name, dtype in NUMPY.items()}
-    for kind in ("u32", "u64", "i32", "i64"):
+    for kind in ("u8", "u32", "u64", "i32", "i64"):
         names |= {f"saturate_{kind}": _saturate(kind), f"wrap_{kind}": _wrap(kind)}
     names |= {"math": _Math(), "np": np, "min2": lambda a, b: b if b < a else a, "max2": lambda a, b: b if b > a else a}
     names |= {"wrap_add": operator.add, "wrap_sub": operator.sub, "wrap_mul": operator.mul}

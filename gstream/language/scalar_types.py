@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gstream.language.method_text import ProgramError
+
 UNSIGNED = ("u8", "u32", "u64")
 SIGNED = ("i32", "i64")
 INTEGERS = (*UNSIGNED, *SIGNED, "n64", "lit", "bool")
@@ -30,15 +32,32 @@ NUMPY: dict[str, np.dtype] = {
 }
 
 
+MOST_ELEMENTS = 1024  # of a vector: threads keep a few of them on their stacks
+
+
 @dataclass(frozen=True)
 class ScalarType:
-    """A value type of programs: `f32`, `f64`, `u32`, `u64`, `i32` or `i64`."""
+    """A value type of programs: `f32`, `f64`, `u32`, `u64`, `i32` or `i64`; `f32[3]` is a vector of so many, and so
+    is `u8[64]`.
+
+    length: elements of a vector; 0: one number. What follows is of one element, but for `dtype`: a vector's is a NumPy
+    subarray, so that arrays have the shape (vertices, length), and itemsize is that of a whole value.
+    """
 
     name: str
+    length: int = 0
+
+    def __getitem__(self, length: int) -> ScalarType:
+        """A vector type. Raises ProgramError for another length than 1 to MOST_ELEMENTS."""
+        if self.length or isinstance(length, bool) or not isinstance(length, int) or not 1 <= length <= MOST_ELEMENTS:
+            raise ProgramError(
+                f"{self}[{length!r}]: a vector has 1 to {MOST_ELEMENTS} numbers. Write {self.name}[4], for example."
+            )
+        return ScalarType(self.name, length)
 
     @property
     def dtype(self) -> np.dtype:
-        return NUMPY[self.name]
+        return vectors_of(NUMPY[self.name], self.length)
 
     @property
     def is_float(self) -> bool:
@@ -47,19 +66,25 @@ class ScalarType:
     @property
     def largest(self) -> int | float:
         """What INF stands for: infinity, or the largest integer of the type."""
-        return float("inf") if self.is_float else int(np.iinfo(self.dtype).max)
+        return float("inf") if self.is_float else int(np.iinfo(NUMPY[self.name]).max)
 
     @property
     def least(self) -> int | float:
         """The identity of MAX: minus infinity, or the least integer of the type."""
-        return float("-inf") if self.is_float else int(np.iinfo(self.dtype).min)
+        return float("-inf") if self.is_float else int(np.iinfo(NUMPY[self.name]).min)
 
     def __repr__(self) -> str:
-        return self.name
+        return f"{self.name}[{self.length}]" if self.length else self.name
+
+
+def vectors_of(dtype: np.dtype, length: int) -> np.dtype:
+    """The dtype of vectors of `length` numbers each; 0: of the numbers."""
+    return np.dtype((dtype, (length,))) if length else dtype
 
 
 f32, f64 = ScalarType("f32"), ScalarType("f64")
 u32, u64, i32, i64 = ScalarType("u32"), ScalarType("u64"), ScalarType("i32"), ScalarType("i64")
+u8 = ScalarType("u8")  # of vectors alone: one byte has no atomics on GPUs
 VALUE_TYPES = (f32, f64, u32, u64, i32, i64)
 
 

@@ -79,7 +79,7 @@ class Lowered:
 def types_of(program: Any, weight: str | None) -> Types:
     """The types of a Program class on a graph whose weights have scalar type `weight` (None: no weights)."""
     value = program.value
-    got = value.name
+    got = value.name  # of one element
     if not program.combine.idempotent:
         got = "f64" if value.is_float else ("i64" if value.name.startswith("i") else "u64")
     kinds = {name: parameter.kind for name, parameter in program.parameters.items()}

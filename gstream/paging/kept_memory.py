@@ -51,7 +51,8 @@ class KeptMemory:
         return sum(size * len(shelf) for size, shelf in list(self._shelves.items()))
 
     def take(self, count: int, dtype: Any, fill: Any = None) -> np.ndarray:
-        """A vector of `count` elements, all `fill`; None: holding anything. Raises MemoryError."""
+        """A vector of `count` elements, all `fill`; None: holding anything. Of a subarray dtype: as many rows. Raises
+        MemoryError."""
         dtype = np.dtype(dtype)
         size = count * dtype.itemsize
         if size < LEAST_BYTES or not self._keeps:
@@ -67,7 +68,7 @@ class KeptMemory:
         root = np.frombuffer(piece.memory, np.uint8)
         key = id(root)
         self._lent[key] = weakref.ref(root, lambda _: self._back(key, shelf)), piece
-        array = root[:size].view(dtype)
+        array = root[:size].view(dtype.base).reshape(count, *dtype.shape)
         if fill is not None:
             array.fill(fill)
         return array

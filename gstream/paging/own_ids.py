@@ -112,7 +112,8 @@ class OwnIds:
 
     def select(self, read: Callable[[int, int], np.ndarray]) -> np.ndarray:
         """An array of all vertices by numbers, 0 where a number is unused. read(first, last): by store IDs."""
-        found = np.zeros(self.count, read(0, 0).dtype)
+        none = read(0, 0)
+        found = np.zeros((self.count, *none.shape[1:]), none.dtype)
         for first, last, ids in self._pieces(self.here):
             found[self.numbers(ids)] = read(first, last)[ids - first]
         return found

@@ -118,6 +118,7 @@ def layouts(code: Any, graph: Graph, direction: str, use_heads: bool, tells: boo
         if push and pull:
             found.append(Layout(True, ("push",)))
     elif pull:
+        tells = tells and not code.vector
         if tells and direction != "pull" and "out" in graph.tables and not code.sends_anew:
             found.append(Layout(True, ("pull",), told=True))
         found.append(Layout(True, ("pull",)))

@@ -45,7 +45,7 @@ def distributions(result: Any, name: str | None = None) -> list[Distribution]:
         return _counted(columns)
     if result._groups and name in (None, result.columns[1]):
         return [_group_sizes(columns[result.columns[1]])]
-    chosen = [one for one in columns.values() if not one.vertices and name in (None, one.name)]
+    chosen = [one for one in columns.values() if not (one.vertices or one.length) and name in (None, one.name)]
     if not chosen:
         return []
     column = chosen[0]

@@ -59,7 +59,7 @@ def plot_result(result: Any, column: str | None = None, path: str | os.PathLike 
                 "as egonet with a smaller radius."
             )
         if not found or column not in (None, *result.columns):
-            numbers = [one.name for one in result._columns if not one.vertices]
+            numbers = [one.name for one in result._columns if not (one.vertices or one.length)]
             there = f"; those are {', '.join(numbers)}" if numbers else ""
             raise UsageError(f"plot: {'no column' if column is None else column} holds numbers{there}. Name one.")
         axes = _draw_distributions(found, Figure(layout="constrained"))

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gstream.records.held import Held
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 @dataclass(frozen=True)
 class Column:
     """One column of an answer beside `vertex`.
 
-    values: one value a vertex, in store order, which a device may hold (Held) until somebody asks for them. missing:
+    values: one value a vertex, in store order, which a device may hold (Held) until somebody asks for them; of vectors
+    one row a vertex, and dtype a subarray. missing:
     the value that stands for "none" (null in tables, empty in CSV); None when every vertex has a value.
     holds: "numbers", or vertices as "store" IDs or "natural" indices, which
     are shown as user IDs. dtype: what tables and `.npy` hold; None: int64, or the type of the values if that is a
@@ -64,8 +68,29 @@ class Column:
         """Whether the values are vertices."""
         return self.holds != "numbers"
 
+    @property
+    def length(self) -> int:
+        """Numbers of a vector; 0: values are no vectors."""
+        return self.dtype.shape[0] if self.dtype.shape else 0
+
+    def arrow_type(self) -> pyarrow.DataType:
+        """Of a column of numbers: lists of a fixed size for vectors."""
+        import pyarrow as pa
+
+        number = pa.from_numpy_dtype(self.dtype.base)
+        return pa.list_(number, self.length) if self.length else number
+
+    def arrow(self, values: np.ndarray) -> pyarrow.Array:
+        """Values of a column of numbers, null where there is none: of vectors the numbers of a list."""
+        import pyarrow as pa
+
+        absent = self.absent(values)
+        mask = None if absent is None else absent.reshape(-1)
+        numbers = pa.array(values.astype(self.dtype.base, copy=False).reshape(-1), mask=mask)
+        return pa.FixedSizeListArray.from_arrays(numbers, self.length) if self.length else numbers
+
     def absent(self, values: np.ndarray) -> np.ndarray | None:
-        """bool[n]: which of `values` stand for none; None when none can."""
+        """bool[n], or bool[n, length]: which of `values` stand for none; None when none can."""
         return None if self.missing is None else values == values.dtype.type(self.missing)
 
 

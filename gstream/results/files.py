@@ -1,7 +1,8 @@
 """Results as files: Parquet, Arrow, text, NumPy, and LDBC Graphalytics' text; complete or absent, never half-written.
 
 Parquet, Arrow (IPC file, what Feather v2 is) and text (pagestore.rowtext has its endings; "-" is CSV on standard
-output) hold what Result.to_arrow holds: null, in text an empty field, where there is no value. `.npy` is a structured
+output) hold what Result.to_arrow holds: null, in text an empty field, where there is no value. Text has a column for
+each number of a vector, value_0 and so on. `.npy` is a structured
 array, as Result.to_numpy. Graphalytics: `vertex value` a line, the first column only, with the benchmark's own words
 for "not reached".
 """
@@ -73,6 +74,8 @@ def write_result(result: Any, path: str | os.PathLike, ldbc: bool = False, force
         return
     if not ldbc:
         check_edge_columns(path, result.columns)
+    elif any(column.length for column in result._columns):
+        raise UsageError("--ldbc: has one number a vertex, and this answer has vectors. Leave it out.")
     refuse_replacing(Path(path), force)
     with replacing(path) as stream:
         if ldbc:
@@ -87,9 +90,24 @@ def _write_text(result: Any, path: str, kind: str, compression: str | None) -> N
     chosen = result.columns[: EDGE_COLUMNS.get(f".{kind}")]
     schema = result.arrow_schema()
     schema = schema.remove(len(chosen)) if len(chosen) < len(schema) else schema
-    with RowText(path, kind, compression, schema) as text:
+    with RowText(path, kind, compression, _without_lists(schema.empty_table()).schema) as text:
         for batch in result.arrow_batches():
-            text.write(batch.select(schema.names))
+            text.write(_without_lists(batch.select(schema.names)))
+
+
+def _without_lists(rows: Any) -> Any:
+    """A record batch, or a table, with a column for each number of a list of a fixed size."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns: dict[str, Any] = {}
+    for field, column in zip(rows.schema, rows.columns, strict=True):
+        if pa.types.is_fixed_size_list(field.type):
+            several = range(field.type.list_size)
+            columns |= {f"{field.name}_{number}": pc.list_element(column, number) for number in several}
+        else:
+            columns[field.name] = column
+    return type(rows).from_arrays(list(columns.values()), names=list(columns))
 
 
 def about_run(result: Any) -> dict[str, Any]:

@@ -197,7 +197,7 @@ class Result(Rows):
         import pyarrow as pa
 
         ids = pa.string() if self._strings else pa.int64()
-        kinds = [(c.name, ids if c.vertices else pa.from_numpy_dtype(c.dtype)) for c in self._columns]
+        kinds = [(c.name, ids if c.vertices else c.arrow_type()) for c in self._columns]
         return pa.schema([*([("vertex", ids)] if self._by_vertex else []), *kinds])
 
     def arrow_batches(self) -> Iterator[pyarrow.RecordBatch]:
@@ -209,11 +209,11 @@ class Result(Rows):
             first, last = last, last + len(parts[0])
             arrays = [pa.array(naming.range(first, last)).cast(schema.field(0).type)] if self._by_vertex else []
             for column, values in zip(self._columns, parts, strict=True):
-                absent = column.absent(values)
                 if column.vertices:
-                    arrays.append(naming.arrow(column, values, absent).cast(schema.field(column.name).type))
+                    named = naming.arrow(column, values, column.absent(values))
+                    arrays.append(named.cast(schema.field(column.name).type))
                 else:
-                    arrays.append(pa.array(values.astype(column.dtype, copy=False), mask=absent))
+                    arrays.append(column.arrow(values))
             yield pa.record_batch(arrays, schema=schema)
 
     def numpy_rows(self) -> Iterator[tuple[int, np.ndarray]]:
@@ -279,12 +279,13 @@ class Result(Rows):
         if self._in_order:
             return [column.values[first:last] for column in columns]
         stored = self._store.store_ids(first, last).astype(np.intp)
-        return [column.values.take(stored) for column in columns]
+        return [column.values.take(stored, axis=0) for column in columns]
 
     @property
     def _large(self) -> bool:
         """Whether whole tables are made by all cores, which takes compiled code."""
-        return self._whole and not self._strings and len(self) >= LARGE_ROWS
+        simple = not self._strings and not any(column.length for column in self._columns)
+        return self._whole and simple and len(self) >= LARGE_ROWS
 
     def _on_device(self, call: Callable[[HeldRows], T]) -> T | None:
         """call(what makes rows where a device holds the columns); None where it does not, or has no room for more."""
@@ -310,7 +311,7 @@ class Result(Rows):
 
     def _none(self, column: Column) -> Any:
         """What stands for "none" in a NumPy field of numbers."""
-        return _missing_number(column.dtype) if column.npy_missing is None else column.npy_missing
+        return _missing_number(column.dtype.base) if column.npy_missing is None else column.npy_missing
 
     def _first(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """(natural indices, store IDs), int64, of the first rows."""
@@ -323,6 +324,10 @@ class Result(Rows):
         found = [{"vertex": plain(naming.range(int(n), int(n) + 1)[0])} for n in natural]
         for column in self._columns:
             values = column.take(stored)
+            if column.length:
+                for row, vector in zip(found, column.arrow(values).to_pylist(), strict=True):
+                    row[column.name] = vector
+                continue
             absent = column.absent(values)
             for row, value, none in zip(
                 found, values, absent if absent is not None else [False] * len(found), strict=True

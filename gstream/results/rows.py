@@ -119,7 +119,9 @@ class Rows(ABC):
         for column in self._columns:
             values = column.take(stored)
             absent = column.absent(values)
-            if absent is not None and absent[0]:
+            if column.length:
+                row[column.name] = column.arrow(values).to_pylist()[0]
+            elif absent is not None and absent[0]:
                 row[column.name] = None
             else:
                 row[column.name] = (
@@ -162,7 +164,7 @@ class Rows(ABC):
         Where a GPU holds the answer, they are those of `to_gpu`; otherwise they are copied to the current GPU.
         """
         library = _library("cupy")
-        numbers = [name for name in self.columns if self.numpy_dtype()[name].kind in "iuf"]
+        numbers = [name for name in self.columns if self.numpy_dtype()[name].base.kind in "iuf"]
         there = self._gpu_columns(numbers)
         return {name: library.asarray(self[name] if there is None else there[name]) for name in numbers}
 

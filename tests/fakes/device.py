@@ -103,7 +103,7 @@ class FakeDevice(LateDevice):
     @property
     def _reach(self) -> int:
         """Vertices that the buffer of a streamed RA holds; 0: RA is not streamed."""
-        return self._sources[0][0].size if self._sources else 0
+        return len(self._sources[0][0]) if self._sources else 0
 
     def submit(self, batch: Batch) -> None:
         self.stats.pages += len(batch.numbers)

@@ -43,7 +43,7 @@ SEND = {
     "(-8) ** 0.5": "`(-8) ** 0.5` is no real number. Write a constant that is.",
     "u.id is e": "`u.id is e` uses a comparison that is not in the accepted subset. Use < <= > >= == or !=.",
     "u.id in u": "`u.id in u` asks for membership. `in` works with a parameter of type Vertices.",
-    "u.value[0]": f"`u.value[0]` is not in the accepted subset. {SUBSET}.",
+    "u.value[0]": "`u.value[0]` is no element of a value. Vectors have elements: value = f32[3], and u.value[i].",
     "u.value.real": f"`u.value.real` is not in the accepted subset. {SUBSET}.",
     "(lambda: 1)()": f"`(lambda: 1)()` is not in the accepted subset. {SUBSET}.",
     "f'{u.value}'": f"`f'{{u.value}}'` is not in the accepted subset. {SUBSET}.",

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from engine_graphs import Balance, Labels
 
-from gstream import INF, MAX, MIN, OR, SUM, Program, Vertex, f32, f64, i64, total, u32, u64
+from gstream import INF, MAX, MIN, OR, SUM, Program, Vertex, f32, f64, i64, total, u8, u32, u64
 
 
 class Hops(Program):
@@ -91,6 +91,37 @@ class Single(Program):
         return u.value * 0.01
 
 
+class Mixed(Program):
+    """Sums of vectors whose elements look at each other, and a total."""
+
+    combine, value = SUM, f32[3]
+
+    def start(self, v, g, i):
+        return v.id % (2 + i)
+
+    def send(self, u, e, g, i):
+        return u.value[i] / u.degree
+
+    def apply(self, v, got, g, i):
+        return 0.5 * got[i] + 0.25 * v.value[(i + 1) % 3]
+
+    @total
+    def sum(self, v, i):
+        return v.value[i]
+
+
+class Registers(Program):
+    """Greatest of each of 16 numbers of the vertices that reach v."""
+
+    combine, value = MAX, u8[16]
+
+    def start(self, v, g, i):
+        return (v.id * 31 + i * 7) % 53
+
+    def send(self, u, e, g, i):
+        return u.value[i]
+
+
 class Case(NamedTuple):
     """store: "directed", "weighted" or "undirected". what: a program, or an algorithm's name. own: its options; run:
     RunOptions. long: for make test-all. in_parts: also run, or refused, on the graph in as many parts."""
@@ -168,6 +199,8 @@ CASES = {
     "or by chunks": Case("directed", Sets(), {}, {"chunk_vertices": 4096}, long=True),
     "sums": Case("directed", Single(), {}, {"max_supersteps": 3}, long=True),
     "totals that end a run": Case("directed", Labels(enough=9_000_000)),
+    "vectors": Case("directed", Mixed(), {}, {"max_supersteps": 4}, long=True),
+    "vectors by blocks": Case("wide", Registers(), long=True),
     "sums with weights": Case("weighted", Balance(), {}, {"max_supersteps": 3}, long=True),
 }
 REFUSED = {

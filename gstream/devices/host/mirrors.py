@@ -134,7 +134,7 @@ class Mirrors:
             yield pair[0], pair[1]
 
     def _swap(self, given: np.ndarray, to: int, count: int, source: int) -> np.ndarray:
-        room = np.empty(count, given.dtype)
+        room = np.empty((count, *given.shape[1:]), given.dtype)
         self._ranks.swap(given, to, room, source)
         return room
 

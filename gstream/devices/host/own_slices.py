@@ -129,7 +129,7 @@ class OwnSliceExchange(RankExchange):
         return bool(self.ranks.of_first(choice))
 
     def values(self, stay: bool = False) -> np.ndarray:
-        found = np.empty(self.ids.slices[-1][1], self._state.value.dtype)
+        found = np.empty(self.ids.slices[-1][1], self._state.code.value_dtype)
         found[slice(*self.ids.own)] = self._state.value[slice(*self.ids.own_numbers)]
         self.ranks.gather(found, self.ids.slices)
         return found

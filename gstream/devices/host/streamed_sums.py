@@ -99,7 +99,7 @@ class StreamedSums:
         while pieces:
             mine = self._mirrors.written_here(source, pieces.popleft())
             if len(mine):
-                room = np.empty(len(mine), self._array.dtype)
+                room = np.empty((len(mine), *self._array.shape[1:]), self._array.dtype)
                 self._taken[source] = _Taken(self._ranks.begin_taking(room, source), room, mine)
                 return
 

@@ -128,7 +128,7 @@ class VertexState(Vertices):
             assert self.job.host.value is not None
             first, last = chunk
             self.value[: last - first] = self.job.host.value[first:last]
-            self.attribute_bytes += (last - first) * self.value.itemsize
+            self.attribute_bytes += (last - first) * self.code.value_dtype.itemsize
 
     def _run(self, kernel: Callable[..., int], *arguments: Any, claims: int) -> int:
         """Launch a kernel that has `claims` pieces of work, on no more threads than are worth waking for them."""
@@ -303,7 +303,7 @@ class VertexState(Vertices):
             return
         assert self.job.host.next_value is not None
         self.job.host.next_value[part[0] : part[1]] = self.value[self.window(part)]
-        self.attribute_bytes += (part[1] - part[0]) * self.value.itemsize
+        self.attribute_bytes += (part[1] - part[0]) * self.code.value_dtype.itemsize
 
     def partials(self, part: Range) -> np.ndarray:
         return self.partial_sums[part[0] // BLOCK : -(-part[1] // BLOCK)]

@@ -16,6 +16,9 @@ IN_PLACE, HAS_DONE, STOPS_EARLY, USES_EDGE, IDEMPOTENT = True, True, True, False
 # whether `send`, `apply` and totals read what may change though the values that they are given do not.
 PREMADE, HAS_TOTALS, READS_ITSELF, SENDS_ANEW, APPLIES_ANEW, SUMS_ANEW = False, False, True, False, False, False
 
+# Of programs of vectors: elements of a value, as a constant and as the end of a range; whether there is `activate`.
+LENGTH, ELEMENTS, CHOOSES = 2, u64(2), False
+
 
 @helper
 def context(ints, floats):
@@ -122,3 +125,9 @@ def store_totals(partials, block, sums):
 def empty(value):
     """Whether a source with this value sends nothing (the identity of an idempotent combine)."""
     return u64(value) == u64(IDENTITY)
+
+
+@helper
+def activate(v_id, v_value, v_before, v_degree, v_in_degree, own, at, ctx):
+    """Of programs of vectors: whether the change of an element matters."""
+    return True
