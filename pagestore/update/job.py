@@ -191,8 +191,8 @@ class _Updating(Conversion):
         keys = meta.edges + self.tally.edges * (1 if meta.directed else 2)
         width = 0 if self.weight_dtype is None else self.weight_dtype.itemsize
         target_bytes = 4 if vertices <= 1 << 32 else 8
-        memory, shuffles = self.options.memory_bytes, len(self.topologies)
-        self.budget = Budget(memory, self.threads, width, target_bytes, 0, vertices, keys, shuffles)
+        memory, shuffles, held = self.options.memory_bytes, len(self.topologies), self.vertices.held_bytes
+        self.budget = Budget(memory, self.threads, width, target_bytes, held, vertices, keys, shuffles)
         self.work_size, self.work_kept = work_bytes(self.budget)
         named = meta.id_kind != "range"
         sizes = store_bytes(vertices, keys, shuffles, self.options, self.id_bytes, width, named)
@@ -248,7 +248,7 @@ class _Updating(Conversion):
         self.weight_dtype = weights
         keep = (self.options.keep or "min") if self.options.dedupe else None
         job = Merging(
-            added, removed, self.vertices.shifts, self.vertices.vertices, keep, not meta.directed, weights,
+            added, removed, self.vertices.moves, self.vertices.vertices, keep, not meta.directed, weights,
             self.threads, self._folder, self.hook,
         )  # fmt: skip
         merged, missing = job.run(self.store.topology(name), f"merged-{name}")

@@ -1,124 +1,163 @@
-"""Lists of pages as flat arrays, and their merge with sorted changes (compiled, releases the GIL)."""
+"""Lists of pages, merged with sorted changes where they lie (compiled, releases the GIL)."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from pagestore.convert.presence import rank
 from pagestore.jit import compiled
 
-DUPLICATES, LOOPS, LAST, STARTED = range(4)  # of `state` i8[4]; LAST: neighbour of STARTED - 1
+# Of `state` u8[9]. VERTEX: reached, from the first one on, and OPEN: whether its list may go on; ADDED, REMOVED: places
+# of the next changes, and _END: of those behind the vertex's own; LAST: its neighbour written last, or MOST.
+DUPLICATES, LOOPS, VERTEX, OPEN, ADDED, REMOVED, ADDED_END, REMOVED_END, LAST = range(9)
 NONE, MIN, MAX, SUM, FIRST = range(5)  # what becomes of equal edges: all are kept, or one with this weight
-U0, U1 = np.uint64(0), np.uint64(1)
+U0, U1, U2 = np.uint64(0), np.uint64(1), np.uint64(2)
+MOST = np.uint64((1 << 64) - 1)
+
+
+@compiled(inline="always")
+def _moved(old, table, further):
+    """The new store ID of an old one. further: empty where all stay."""
+    return old if further.size == 0 else old + further[rank(table, old + U1)]
 
 
 @compiled
-def flatten(words, weights, records, strides, low, high, vertex, size, targets, kept_weights):
-    """Lists of the vertices [low, high) in pages `words` [pages, W]: owners, lengths and neighbours, one after another.
-
-    records, strides: of each page. weights f8[pages, W] or None. Returns (lists, neighbours).
-    """
-    lists, at = 0, 0
-    last = words.shape[1]
-    for page in range(words.shape[0]):
-        for slot in range(records[page]):
-            owner = np.int64(words[page, last - 2 * (slot + 1)])
-            if owner < low or owner >= high:
-                continue
-            start = np.int64(words[page, last - 2 * (slot + 1) + 1])
-            length = np.int64(words[page, start])
-            stride = strides[page]
-            vertex[lists], size[lists] = owner, length
-            lists += 1
-            for k in range(length):
-                targets[at + k] = words[page, start + stride * (k + 1)]
-            if weights is not None:
-                for k in range(length):
-                    kept_weights[at + k] = weights[page, start + stride * (k + 1)]
-            at += length  # type: ignore[assignment]
-    return lists, at
-
-
-@compiled
-def shift(ids, points, blocks, bits):
-    """Store IDs i become i + (points up to i), in place. blocks[b]: points below b << bits."""
+def move(ids, table, further, out):
+    """out[i] = the new store ID of old ID ids[i], u8[n]."""
     for i in range(ids.size):
-        at = np.int64(ids[i])
-        low, high = blocks[at >> bits], blocks[(at >> bits) + 1]
-        while low < high:
-            middle = (low + high) >> 1
-            if points[middle] <= at:
-                low = middle + 1
-            else:
-                high = middle
-        ids[i] = at + low
+        out[i] = _moved(np.uint64(ids[i]), table, further)
+
+
+@compiled
+def find_lists(words, records, strides, low, high, table, further, owner, begin, size, stride):
+    """Lists of the old vertices [low, high) in pages `words` [pages, W], u8 all: owners by new store ID, places of
+    the first neighbours in `words` as one array, lengths, and words from one neighbour to the next. Returns how many.
+    """
+    lists = U0
+    width = np.uint64(words.shape[1])
+    for page in range(words.shape[0]):
+        start = np.uint64(page) * width
+        for slot in range(records[page]):
+            at = width - U2 * (np.uint64(slot) + U1)
+            vertex = np.uint64(words[page, at])
+            if vertex < low or vertex >= high:
+                continue
+            offset = np.uint64(words[page, at + U1])
+            owner[lists] = _moved(vertex, table, further)
+            size[lists], stride[lists] = words[page, offset], strides[page]
+            begin[lists] = start + offset + strides[page]
+            lists += U1
+    return lists
+
+
+@compiled
+def _put(far, weight, near, first, keep, mirrored, out, out_weights, kept, state):
+    """Write one more edge of `near`, or drop it where it equals the last one and one is kept; returns edges written.
+
+    first: of the edges of `near` in `out`; a list goes on behind it after an earlier call, whose last edge equals none.
+    """
+    if far == state[LAST]:
+        if not mirrored or near <= far:
+            state[DUPLICATES] += U1
+        if keep != NONE:
+            if out_weights is not None and kept > first:
+                before = out_weights[kept - U1]
+                if keep == MIN:
+                    out_weights[kept - U1] = min(before, weight)
+                elif keep == MAX:
+                    out_weights[kept - U1] = max(before, weight)
+                elif keep == SUM:
+                    out_weights[kept - U1] = np.float64(before) + np.float64(weight)
+            return kept
+    out[kept] = far
+    if out_weights is not None:
+        out_weights[kept] = weight
+    if near == far:
+        state[LOOPS] += U1
+    state[LAST] = far
+    return kept + U1
 
 
 @compiled
 def merge(
-    low, vertex, size, old, old_weights, add_degrees, added, added_weights, remove_degrees, removed, hits,
-    keep, mirrored, out, out_weights, degrees, state,
+    words, weights, owner, begin, size, stride, low, table, further, added_degrees, added, added_weights,
+    removed_degrees, removed, hits, keep, mirrored, final, out, out_weights, degrees, state,
 ):  # fmt: skip
-    """The lists of len(degrees) vertices from `low` on: those of `vertex`, less removals, merged with additions.
+    """Go on with the lists of len(degrees) vertices from new store ID `low` on: less removals, with additions.
 
-    vertex i8[lists], size: owners and lengths of the lists `old`. A removal takes all edges of its ends and sets its
-    place in `hits`. keep: see above. degrees are added to. Returns the edges written.
+    words [n] with weights or None, owner, begin, size, stride: find_lists. `added`, `removed`: neighbours of the
+    vertices, one after another, as many as their degrees. A removal takes all edges of its ends and sets its place in
+    `hits`. keep: see above. final: no list follows; else one of the last vertex here may. degrees are added to.
+    Returns the edges written.
     """
-    at, kept, a, r, number = 0, 0, 0, 0, 0
-    for v in range(degrees.size):
+    kept, piece, pieces = U0, U0, np.uint64(owner.size)
+    v, a, r = state[VERTEX], state[ADDED], state[REMOVED]
+    a_end, r_end = state[ADDED_END], state[REMOVED_END]
+    vertices = np.uint64(degrees.size)
+    while v < vertices:
         near = low + v
-        end = at
-        if number < vertex.size and vertex[number] == near:
-            end += size[number]
-            number += 1
-        a_end, r_end = a + np.int64(add_degrees[v]), r + np.int64(remove_degrees[v])
-        begin = kept
-        while at < end or a < a_end:
-            use_old = a == a_end
-            if at < end and a < a_end:
-                if old[at] == added[a]:
-                    use_old = keep != NONE or old_weights is None or old_weights[at] <= added_weights[a]
-                else:
-                    use_old = old[at] < added[a]
-            weight = 0.0
-            if use_old:
-                far = np.int64(old[at])
-                while r < r_end and np.int64(removed[r]) < far:
-                    r += 1
-                if r < r_end and np.int64(removed[r]) == far:
+        if not state[OPEN]:
+            a_end, r_end = a + np.uint64(added_degrees[v]), r + np.uint64(removed_degrees[v])
+            state[LAST], state[OPEN] = MOST, U1
+        first = kept
+        while piece < pieces and owner[piece] == near:
+            at, end, step = begin[piece], begin[piece] + stride[piece] * size[piece], stride[piece]
+            piece += U1
+            while at < end:
+                add = np.uint64(added[a]) if a < a_end else MOST
+                remove = np.uint64(removed[r]) if r < r_end else MOST
+                stop, last = min(add, remove), state[LAST]
+                while at < end:  # up to the next change, or to an edge that is there again
+                    far = _moved(np.uint64(words[at]), table, further)
+                    if far >= stop or far == last:
+                        break
+                    out[kept] = far
+                    if weights is not None:
+                        out_weights[kept] = weights[at]
+                    if far == near:
+                        state[LOOPS] += U1
+                    kept += U1
+                    last = far
+                    at += step
+                state[LAST] = last
+                if at >= end:
+                    break
+                far = _moved(np.uint64(words[at]), table, further)
+                if remove < far:
+                    r += U1
+                    continue
+                if remove == far:
                     hits[r] = 1
-                    at += 1
+                    at += step
                     continue
-                if old_weights is not None:
-                    weight = old_weights[at]
-                at += 1
+                ahead = add < far
+                if weights is not None:
+                    if add == far and keep == NONE:
+                        ahead = added_weights[a] < weights[at]
+                    weight = added_weights[a] if ahead else weights[at]
+                    kept = _put(
+                        add if ahead else far, weight, near, first, keep, mirrored, out, out_weights, kept, state
+                    )
+                else:
+                    kept = _put(add if ahead else far, None, near, first, keep, mirrored, out, None, kept, state)
+                if ahead:
+                    a += U1
+                else:
+                    at += step
+        whole = final or piece < pieces
+        while a < a_end:
+            far = np.uint64(added[a])
+            if not whole and (keep == NONE or far != state[LAST]):
+                break
+            if weights is not None:
+                kept = _put(far, added_weights[a], near, first, keep, mirrored, out, out_weights, kept, state)
             else:
-                far = np.int64(added[a])
-                if old_weights is not None:
-                    weight = added_weights[a]
-                a += 1
-            same = (kept > begin and np.int64(out[kept - 1]) == far) or (
-                kept == begin and state[STARTED] == near + 1 and state[LAST] == far
-            )
-            if same:
-                if not mirrored or near <= far:
-                    state[DUPLICATES] += 1
-                if keep != NONE and kept > begin:
-                    if out_weights is not None:
-                        before = out_weights[kept - 1]
-                        if keep == MIN:
-                            out_weights[kept - 1] = min(before, weight)
-                        elif keep == MAX:
-                            out_weights[kept - 1] = max(before, weight)
-                        elif keep == SUM:
-                            out_weights[kept - 1] = before + weight
-                    continue
-            out[kept] = far
-            if out_weights is not None:
-                out_weights[kept] = weight
-            state[LOOPS] += near == far
-            kept += 1
-        r = r_end  # type: ignore[assignment]
-        if kept > begin:
-            state[LAST], state[STARTED] = np.int64(out[kept - 1]), near + 1
-        degrees[v] += kept - begin
+                kept = _put(far, None, near, first, keep, mirrored, out, None, kept, state)
+            a += U1
+        degrees[v] += kept - first
+        if not whole:
+            break
+        r, state[OPEN] = r_end, U0
+        v += U1
+    state[VERTEX], state[ADDED], state[REMOVED], state[ADDED_END], state[REMOVED_END] = v, a, r, a_end, r_end
     return kept

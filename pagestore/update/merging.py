@@ -1,8 +1,8 @@
 """One topology of a store, merged with sorted changes: its pages are read once, a few at a time on every thread.
 
-The lists are cut into segments: runs of small pages, between them each hub alone. A hub's list is merged a few large
-pages at a time, each time with the additions up to the last neighbour read. Memory: a few times 16 MiB a thread, and
-the changes of one hub.
+The lists are cut into segments: runs of small pages, between them each hub alone. A segment is merged a batch of pages
+at a time, so small that its lists are still in the core's cache. Memory: a few times 16 MiB a thread, and the changes
+of one hub.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +20,15 @@ from pagestore.convert.emit import merged_range
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.sortededges import PartStore, SortedEdges
 from pagestore.convert.storage import Vector
+from pagestore.io import Buffers, large_empty
+from pagestore.reader import PageReader
 from pagestore.topology import Topology
 from pagestore.update import kernels
-from pagestore.update.kernels import DUPLICATES, LOOPS, NONE
+from pagestore.update.kernels import ADDED, DUPLICATES, LAST, LOOPS, NONE
+from pagestore.update.vertices import Moves
 
-BATCH_BYTES = 16 << 20  # pages of a segment
-BLOCK_BITS = 10  # of the table that finds how far an ID moves
+SEGMENT_BYTES = 16 << 20  # of small pages
+BATCH_BYTES = 2 << 20  # of pages read at a time
 KEEPS = {"min": kernels.MIN, "max": kernels.MAX, "sum": kernels.SUM, "count": kernels.SUM, "first": kernels.FIRST}
 
 
@@ -46,14 +50,14 @@ class Segment:
 
 @dataclass
 class Merging:
-    """What a merge is told: sorted changes by new store IDs, and what becomes of equal edges. points: Vertices.shifts.
+    """What a merge is told: sorted changes by new store IDs, and what becomes of equal edges. moves: of old store IDs.
 
     keep: as in ConvertOptions, None: all equal edges are kept. folder: of results, None: memory.
     """
 
     added: SortedEdges
     removed: SortedEdges
-    points: np.ndarray
+    moves: Moves
     vertices: int
     keep: str | None
     mirrored: bool
@@ -61,10 +65,6 @@ class Merging:
     threads: int
     folder: Path | None
     hook: ProgressHook | None
-
-    def __post_init__(self) -> None:
-        blocks = (self.vertices >> BLOCK_BITS) + 2
-        self.blocks = np.searchsorted(self.points, np.arange(blocks, dtype=np.int64) << BLOCK_BITS)
 
     def run(self, topology: Topology, name: str) -> tuple[SortedEdges, list[tuple[int, int]]]:
         """The merged edges, and removals that found none, by new store IDs (near, far)."""
@@ -82,7 +82,7 @@ class _Merge:
         self.targets = PartStore(np.dtype(np.uint32 if job.vertices <= 1 << 32 else np.uint64), room, place("targets"))
         self.weights = None if job.weight_dtype is None else PartStore(job.weight_dtype, room, place("weights"))
         self.counts = np.zeros(len(self.segments), np.int64)
-        self.sums = np.zeros(4, np.int64)
+        self.duplicates = self.loops = 0
         self.range: tuple[float, float] | None = None
         self.missing: list[tuple[int, int]] = []
         self.lock = threading.Lock()
@@ -90,23 +90,20 @@ class _Merge:
     def run(self) -> tuple[SortedEdges, list[tuple[int, int]]]:
         job = self.job
         ticker = Ticker(job.hook, f"merge {self.topology.name}", sum(one.room for one in self.segments), "edges")
+        buffers: dict[int, Buffers] = {}
 
         def work(thread: int, number: int) -> None:
-            self._segment(number)
+            self._segment(number, buffers.setdefault(thread, Buffers()))
             ticker.add(self.segments[number].room)
 
         run_crew(job.threads, iter(range(len(self.segments))), work)
         ticker.finish()
         firsts = np.array([*(one.low for one in self.segments), job.vertices], np.uint64)
         merged = SortedEdges(
-            job.vertices, firsts, self.counts, self.degrees, self.targets, self.weights, int(self.sums[DUPLICATES]),
-            int(self.sums[LOOPS]), 0, self.range,
+            job.vertices, firsts, self.counts, self.degrees, self.targets, self.weights, self.duplicates, self.loops,
+            0, self.range,
         )  # fmt: skip
         return merged, sorted(self.missing)
-
-    def _moved(self, old: int) -> int:
-        """An old store ID as a new one."""
-        return old + int(np.searchsorted(self.job.points, old, "right"))
 
     def _segments(self) -> Iterator[Segment]:
         """All of them in order; each new store ID is in one."""
@@ -125,8 +122,8 @@ class _Merge:
     def _cuts(self) -> list[tuple[int, int, int, int]]:
         """(first new ID, first old ID, first page, end) of each segment. A hub's begins with the hub, others with the
         new vertices ahead of their first one."""
-        topology, small = self.topology, self.topology.small_pages
-        step = max(1, BATCH_BYTES // topology.layout.page_bytes)
+        topology, small, moved = self.topology, self.topology.small_pages, self.job.moves.one
+        step = max(1, SEGMENT_BYTES // topology.layout.page_bytes)
         first, last = (topology.directory[name].astype(np.int64) for name in ("first_vertex", "last_vertex"))
         hubs, starts = np.unique(first[small:], return_index=True)
         ends = np.append(starts, len(first) - small)[1:] + small
@@ -134,110 +131,126 @@ class _Merge:
         large = {int(hub): (small + int(begin), int(end)) for hub, begin, end in zip(hubs, starts, ends, strict=True)}
         begins = sorted({*runs, *large, *(hub + 1 for hub in large if hub + 1 < topology.vertices)})
         found = []
-        if 0 in large and self._moved(0):  # new vertices ahead of the first hub
+        if 0 in large and moved(0):  # new vertices ahead of the first hub
             found.append((0, 0, 0, 0))
         for at, begin in enumerate(begins):
             end = begins[at + 1] if at + 1 < len(begins) else topology.vertices
             if begin in large:
-                found.append((self._moved(begin), begin, *large[begin]))
+                found.append((moved(begin), begin, *large[begin]))
             else:
                 low, high = int(np.searchsorted(last[:small], begin)), int(np.searchsorted(first[:small], end))
-                found.append((self._moved(begin - 1) + 1, begin, low, max(low, high)))
+                found.append((moved(begin - 1) + 1, begin, low, max(low, high)))
         return found
 
-    def _segment(self, number: int) -> None:
+    def _segment(self, number: int, buffers: Buffers) -> None:
         """Merge one segment and put its results where they belong."""
         job, segment = self.job, self.segments[number]
-        add_degrees = job.added.degrees.read(segment.low, segment.high).astype(np.int64)
-        remove_degrees = job.removed.degrees.read(segment.low, segment.high).astype(np.int64)
+        added_degrees, removed_degrees = (
+            edges.degrees.read(segment.low, segment.high) for edges in (job.added, job.removed)
+        )
         a, r = segment.begin
-        added = job.added.read_targets(a, a + int(add_degrees.sum()))
-        weights = job.added.read_weights(a, a + len(added))
-        added_weights = None if job.weight_dtype is None or weights is None else weights.astype(np.float64)
-        removed = job.removed.read_targets(r, r + int(remove_degrees.sum()))
+        added = job.added.read_targets(a, a + int(added_degrees.sum()))
+        added_weights = job.added.read_weights(a, a + len(added))
+        removed = job.removed.read_targets(r, r + int(removed_degrees.sum()))
         hits = np.zeros(len(removed), np.uint8)
         degrees = np.zeros(segment.high - segment.low, self.degrees.dtype)
-        state = np.zeros(4, np.int64)
-        taken, at = 0, 0
-        for last, (vertex, size, old, old_weights) in self._lists(segment):
-            if last:
-                most, lengths = len(added), add_degrees.copy()
-                if segment.hub:
-                    lengths[0] -= taken
-            else:  # a hub's next pages have greater neighbours
-                most = self._upto(added[: int(add_degrees[0])], added_weights, old, old_weights)
-                lengths = np.zeros_like(add_degrees)
-                lengths[0] = most - taken
-            count = len(old) + most - taken
-            out = np.empty(count, self.targets.dtype)
-            out_weights = None if job.weight_dtype is None else np.empty(count, np.float64)
-            part = None if added_weights is None else added_weights[taken:most]
+        state = np.zeros(LAST + 1, np.uint64)
+        keep = NONE if job.keep is None else KEEPS[job.keep]
+        output = _Output(self, number, buffers)
+        for final, edges, words, weights, lists in self._batches(segment, buffers):
+            out, out_weights = output.room(edges + len(added) - int(state[ADDED]))
             kept = kernels.merge(
-                segment.low, vertex, size, old, old_weights, lengths, added[taken:most], part, remove_degrees, removed,
-                hits, NONE if job.keep is None else KEEPS[job.keep], job.mirrored, out, out_weights, degrees, state,
+                words, weights, *lists, np.uint64(segment.low), *job.moves, added_degrees, added, added_weights,
+                removed_degrees, removed, hits, keep, job.mirrored, final, out, out_weights, degrees, state,
             )  # fmt: skip
-            taken = most
-            self.targets.put(number, at, out[:kept])
-            if self.weights is not None and out_weights is not None:
-                stored = out_weights[:kept].astype(self.weights.dtype)
-                self.weights.put(number, at, stored)
-                if kept:
-                    with self.lock:
-                        self.range = merged_range(self.range, (float(stored.min()), float(stored.max())))
-            at += kept
+            output.take(int(kept))
         self.degrees.write(segment.low, degrees)
-        self.counts[number] = at
-        self._tell(segment, state, removed, hits, remove_degrees)
-
-    def _upto(
-        self, added: np.ndarray, weights: np.ndarray | None, old: np.ndarray, old_weights: np.ndarray | None
-    ) -> int:
-        """Additions of a hub that come before what follows the list `old`."""
-        most = int(np.searchsorted(added, old[-1], "right"))
-        if self.job.keep is None and weights is not None and old_weights is not None:
-            least = int(np.searchsorted(added, old[-1], "left"))
-            most = least + int(np.searchsorted(weights[least:most], old_weights[-1], "right"))
-        return most
-
-    def _tell(
-        self, segment: Segment, state: np.ndarray, removed: np.ndarray, hits: np.ndarray, degrees: np.ndarray
-    ) -> None:
+        self.counts[number] = output.finish()
         with self.lock:
-            self.sums += state  # of LAST and STARTED it is not read
-            if hits.all():
-                return
-            near = np.repeat(segment.low + np.arange(len(degrees)), degrees)
-            again = np.append(False, (near[1:] == near[:-1]) & (removed[1:] == removed[:-1]))
-            lost = np.flatnonzero((hits == 0) & ~again)
+            self.duplicates += int(state[DUPLICATES])
+            self.loops += int(state[LOOPS])
+            self.range = merged_range(self.range, output.range)
+        self._tell(segment, removed, hits, removed_degrees)
+
+    def _tell(self, segment: Segment, removed: np.ndarray, hits: np.ndarray, degrees: np.ndarray) -> None:
+        """Note removals that found no edge."""
+        if hits.all():
+            return
+        near = np.repeat(segment.low + np.arange(len(degrees)), degrees.astype(np.int64))
+        again = np.append(False, (near[1:] == near[:-1]) & (removed[1:] == removed[:-1]))
+        lost = np.flatnonzero((hits == 0) & ~again)
+        with self.lock:
             self.missing += zip(near[lost].tolist(), removed[lost].tolist(), strict=True)
 
-    def _lists(self, segment: Segment) -> Iterator[tuple[bool, tuple]]:
-        """(whether these are the last, (owners, lengths, neighbours, weights)) of a segment, in new store IDs."""
-        topology, job = self.topology, self.job
-        step = max(1, BATCH_BYTES // topology.layout.page_bytes) if segment.hub else max(1, segment.end - segment.first)
+    def _batches(self, segment: Segment, buffers: Buffers) -> Iterator[tuple[bool, int, Any, Any, list[np.ndarray]]]:
+        """(whether it is the last, edges, words, weights, lists) of a segment's batches of pages, in buffers; lists as
+        kernels.find_lists. A segment without pages is a batch without lists."""
+        topology = self.topology
+        step = max(1, BATCH_BYTES // topology.layout.page_bytes)
         with topology.reader() as reader:
             for first in range(segment.first, max(segment.end, segment.first + 1), step):
                 count = min(step, segment.end - first)
                 rows = topology.directory[first : first + count]
-                edges, records = int(rows["edges"].sum()), int(rows["records"].sum())
-                words = reader.read(first, count).view(topology.layout.id_dtype)
-                weights = kept = None
-                if job.weight_dtype is not None:
-                    dtype = topology.weight_dtype or job.weight_dtype
-                    weights = reader.read_weights(first, count).view(dtype).astype(np.float64)
-                    kept = np.empty(edges, np.float64)
-                vertex, size = np.empty(records, np.int64), np.empty(records, np.int64)
-                targets = np.empty(edges, self.targets.dtype)
-                strides = np.maximum(rows["layout"].astype(np.int64), 1)
-                lists, filled = kernels.flatten(
-                    words, weights, rows["records"].astype(np.int64), strides, segment.old_low, segment.old_high,
-                    vertex, size, targets, kept,
+                words, weights = self._read(reader, first, count, buffers)
+                records = int(rows["records"].sum())
+                lists = [buffers.get(f"lists {at}", records, np.uint64) for at in range(4)]
+                found = kernels.find_lists(
+                    words, rows["records"].astype(np.int64), np.maximum(rows["layout"], 1).astype(np.uint64),
+                    np.uint64(segment.old_low), np.uint64(segment.old_high), *self.job.moves, *lists,
                 )  # fmt: skip
-                vertex, size, targets = vertex[:lists], size[:lists], targets[:filled]
-                if segment.hub:  # its pages are one list
-                    vertex, size = vertex[:1], np.array([filled], np.int64)
-                if len(job.points):
-                    kernels.shift(vertex, job.points, self.job.blocks, BLOCK_BITS)
-                    kernels.shift(targets, job.points, self.job.blocks, BLOCK_BITS)
-                last = first + count >= segment.end
-                yield last, (vertex, size, targets, None if kept is None else kept[:filled])
+                lists = [part[: int(found)] for part in lists]
+                yield first + count >= segment.end, int(rows["edges"].sum()), words.reshape(-1), weights, lists
+
+    def _read(
+        self, reader: PageReader, first: int, count: int, buffers: Buffers
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Pages as words [count, W], and their weights as words in a row, in buffers."""
+        topology = self.topology
+
+        def room(name: str, width: int) -> np.ndarray:
+            return buffers.get(name, count * width, np.uint8).reshape(count, width)
+
+        pages = reader.read(first, count, room("old pages", topology.layout.page_bytes))
+        words = pages.view(topology.layout.id_dtype)
+        if topology.weight_dtype is None:
+            return words, None
+        weights = reader.read_weights(first, count, room("old weights", topology.weight_page_bytes))
+        return words, weights.view(topology.weight_dtype).reshape(-1)
+
+
+class _Output:
+    """Where the edges of one segment go: one array where results are in memory, else a buffer and then a file."""
+
+    def __init__(self, merge: _Merge, number: int, buffers: Buffers) -> None:
+        self.merge, self.number, self.buffers = merge, number, buffers
+        self.stores = [store for store in (merge.targets, merge.weights) if store is not None]
+        room = merge.segments[number].room
+        whole = merge.job.folder is None
+        self.arrays = [large_empty(room, store.dtype) for store in self.stores] if whole else []
+        self.at = 0
+        self.range: tuple[float, float] | None = None
+        self._open: list[np.ndarray] = []
+
+    def room(self, edges: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Arrays for the next batch of at most so many edges: targets, and weights or None."""
+        if self.arrays:
+            self._open = [array[self.at :] for array in self.arrays]
+        else:
+            self._open = [self.buffers.get(f"merged {at}", edges, one.dtype) for at, one in enumerate(self.stores)]
+        return self._open[0], self._open[1] if len(self._open) > 1 else None
+
+    def take(self, kept: int) -> None:
+        """So many edges of the batch are there."""
+        if len(self._open) > 1 and kept:
+            weights = self._open[1][:kept]
+            self.range = merged_range(self.range, (float(weights.min()), float(weights.max())))
+        if not self.arrays:
+            for store, batch in zip(self.stores, self._open, strict=True):
+                store.put(self.number, self.at, batch[:kept])
+        self.at += kept
+
+    def finish(self) -> int:
+        """All batches were taken; returns how many edges there are."""
+        for store, array in zip(self.stores, self.arrays, strict=False):
+            store.put(self.number, 0, array[: self.at])
+        return self.at

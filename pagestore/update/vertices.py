@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,39 @@ from pagestore.errors import UsageError
 from pagestore.ids import BLOCK_IDS
 from pagestore.inputs.base import StringNames
 from pagestore.store import Store
+from pagestore.update import kernels
 
 U1, U6, U63 = np.uint64(1), np.uint64(6), np.uint64(63)
+
+
+class Moves(NamedTuple):
+    """How far store IDs move: old ID i becomes i + further[rank of i + 1 in table] (pagestore.convert.presence).
+
+    further: u8[places + 1], how many new vertices come at the first places where any do; empty where no ID moves.
+    """
+
+    table: np.ndarray
+    further: np.ndarray
+
+    @classmethod
+    def of(cls, points: np.ndarray, old: int) -> Moves:
+        """Of new vertices ahead of these old ones, ascending."""
+        if len(points) == 0 or int(points[0]) >= old:
+            return cls(np.empty((0, 2), np.uint64), np.empty(0, np.uint64))
+        places, counts = np.unique(points, return_counts=True)
+        seen = Presence(old + 1)
+        seen.mark(places.astype(np.uint64))
+        return cls(seen.table(old + 1), np.concatenate([[0], np.cumsum(counts)]).astype(np.uint64))
+
+    def one(self, old: int) -> int:
+        """The new store ID of an old one; -1 stays."""
+        return int(self.many(np.array([old]))[0]) if old >= 0 else old
+
+    def many(self, old: np.ndarray) -> np.ndarray:
+        """The same of integers[n], as int64[n]."""
+        moved = np.empty(len(old), np.int64)
+        kernels.move(old, self.table, self.further, moved)
+        return moved
 
 
 class Vertices:
@@ -44,6 +75,7 @@ class Vertices:
                 self._table = seen.table(most + 1)
         self.new: np.ndarray = np.empty(0, object if self.strings else np.uint64)
         self.points = np.empty(0, np.int64)
+        self.moves = Moves.of(self.points, self.old)
 
     @property
     def vertices(self) -> int:
@@ -51,10 +83,9 @@ class Vertices:
         return self.old + len(self.new)
 
     @property
-    def shifts(self) -> np.ndarray:
-        """What store IDs of the old store move by: int64[new], see above; empty where none moves."""
-        moved = self.natural and len(self.points) and int(self.points[0]) < self.old
-        return self.points if moved else np.empty(0, np.int64)
+    def held_bytes(self) -> int:
+        """Of the tables, which take memory until the end."""
+        return sum(table.nbytes for table in (*self.moves, self._table) if table is not None)
 
     def add(self, ids: np.ndarray) -> None:
         """Note IDs, uint64 or names as objects, that the new store has."""
@@ -65,13 +96,15 @@ class Vertices:
     def settle(self) -> None:
         """All IDs were added."""
         self.points = self._positions(self.new)[0]
+        if self.natural:
+            self.moves = Moves.of(self.points, self.old)
 
     def store_ids(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Store IDs uint64[n], and which IDs are vertices, bool[n]."""
         found = self._find(ids)
         known = found >= 0
         if self.natural:
-            places = found + np.searchsorted(self.points, found, "right") if len(self.points) else found
+            places = self.moves.many(np.maximum(found, 0))
         else:
             places = self.store.keep_order()[np.maximum(found, 0)].astype(np.int64) if self.old else found
         if not known.all() and len(self.new):
