@@ -142,14 +142,15 @@ def scatter(
 
 def greedy_groups(counts: np.ndarray, aim: int, most: int) -> np.ndarray:
     """Group of each of some ranges, u4: consecutive ones together, up to `aim` elements and `most` ranges."""
-    groups = np.zeros(len(counts), np.uint32)
-    group = first = elements = 0
-    for number, count in enumerate(counts.tolist()):
-        if (elements and elements + count > aim) or number - first >= most:
-            group, first, elements = group + 1, number, 0
-        elements += count
-        groups[number] = group
-    return groups
+    sums = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    groups, first = [], 0
+    while first < len(counts):
+        begun = int(np.searchsorted(sums, sums[first], "right"))  # behind its first range that is not empty
+        full = int(np.searchsorted(sums, sums[first] + aim, "right")) - 1
+        end = min(max(begun, full), first + most, len(counts))
+        groups.append(end - first)
+        first = end
+    return np.repeat(np.arange(len(groups), dtype=np.uint32), groups)
 
 
 def load(blocks: Iterable[Block], keys: np.ndarray, weights: np.ndarray | None) -> None:

@@ -11,7 +11,7 @@ from pagestore.jit import compiled
 # of the next changes, and _END: of those behind the vertex's own; LAST: its neighbour written last, or MOST.
 DUPLICATES, LOOPS, VERTEX, OPEN, ADDED, REMOVED, ADDED_END, REMOVED_END, LAST = range(9)
 NONE, MIN, MAX, SUM, FIRST = range(5)  # what becomes of equal edges: all are kept, or one with this weight
-U0, U1, U2 = np.uint64(0), np.uint64(1), np.uint64(2)
+U0, U1, U2, U6, U63 = (np.uint64(number) for number in (0, 1, 2, 6, 63))
 MOST = np.uint64((1 << 64) - 1)
 
 
@@ -26,6 +26,16 @@ def move(ids, table, further, out):
     """out[i] = the new store ID of old ID ids[i], u8[n]."""
     for i in range(ids.size):
         out[i] = _moved(np.uint64(ids[i]), table, further)
+
+
+@compiled
+def find(ids, table, out):
+    """out[i] = rank of ids[i] in a rank table, i8[n]; -1 where it does not occur."""
+    end = np.uint64(table.shape[0]) << U6
+    for i in range(ids.size):
+        out[i] = -1
+        if ids[i] < end and (table[ids[i] >> U6, 0] >> (ids[i] & U63)) & U1:
+            out[i] = rank(table, ids[i])
 
 
 @compiled

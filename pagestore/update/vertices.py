@@ -14,15 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pagestore.convert.identity import ID_WINDOW, Identity
-from pagestore.convert.presence import Presence, ranks
+from pagestore.convert.presence import Presence
 from pagestore.convert.storage import Vector
 from pagestore.errors import UsageError
 from pagestore.ids import BLOCK_IDS
 from pagestore.inputs.base import StringNames
 from pagestore.store import Store
 from pagestore.update import kernels
-
-U1, U6, U63 = np.uint64(1), np.uint64(6), np.uint64(63)
 
 
 class Moves(NamedTuple):
@@ -123,11 +121,9 @@ class Vertices:
             natural = ids.astype(np.int64) - meta.id_base
             return np.where((natural >= 0) & (natural < meta.vertices), natural, -1)
         if self._table is not None:
-            inside = np.minimum(ids, np.uint64(64 * len(self._table) - 1))
-            there = (self._table[inside >> U6, 0] >> (inside & U63)) & U1
-            natural = np.empty(len(ids), np.uint64)
-            ranks(self._table, inside, natural)
-            return np.where((there == U1) & (inside == ids), natural.astype(np.int64), -1)
+            found = np.empty(len(ids), np.int64)
+            kernels.find(ids, self._table, found)
+            return found
         distinct, back = np.unique(ids, return_inverse=True)
         at, found = self._positions(distinct)
         return np.where(found, at, -1)[back]
