@@ -36,7 +36,7 @@ SEAL_BYTES = _DIGITS.stop  # from the first on: with the CRC, which tells one st
 _SPACES = b" " * META_BYTES
 _LIMIT = 1 << 63  # no count or ID reaches it
 
-ORDERS = ("natural", "degree", "in", "out")
+ORDERS = ("natural", "degree", "in", "out", "llp")
 ID_KINDS = ("range", "integers", "strings")
 WEIGHT_DTYPES = ("u1", "i4", "u4", "f4")
 

@@ -26,7 +26,7 @@ LEAST_MEMORY = 16 << 20  # honoured: at 16 MiB a conversion of 16.8 M edges took
 LIKE = 0.6  # how like a known name a word is that is taken for a slip
 FLAG = re.compile(
     r"--([a-z][a-z-]*)(?: (?![a-z]+:)"
-    r"(\d+(?= --|[,.)]|$)|N|FILE|FOLDER|skip|fail|both|out|in|auto|natural|degree|count|max)\b)?"
+    r"(\d+(?= --|[,.)]|$)|N|FILE|FOLDER|skip|fail|both|out|in|auto|natural|degree|llp|count|max)\b)?"
 )
 COMMAND = re.compile(r"gstream convert (\S+) STORE")
 SWITCHES = ("dedupe", "drop_self_loops", "string_ids", "resume", "force", "verify", "scramble")

@@ -42,6 +42,11 @@ def may_reorder(order: str, vertices: int) -> bool:
     return order != "natural" and not (order == "auto" and vertices < LEAST_VERTICES)
 
 
+def order_shuffles(order: str, vertices: int, directed: bool) -> int:
+    """How often all edges are sorted for that: by locality a directed graph's lists are wanted both ways first."""
+    return may_reorder(order, vertices) + (order == "llp" and directed)
+
+
 def choose_order(edges: SortedEdges) -> Choice:
     """The order for a graph with these lists, in natural order: of all vertices one way."""
     counts = None if edges.vertices < LEAST_VERTICES else _degree_counts(edges)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pagestore.convert.choose import may_reorder
+from pagestore.convert.choose import may_reorder, order_shuffles
 from pagestore.convert.options import ConvertOptions
 from pagestore.convert.scan import Tally
 from pagestore.convert.storage import free_bytes
@@ -278,7 +278,7 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     id_bytes = options.id_bytes or (4 if vertices < 1 << 32 else 8)
     dtype = tally.weight_dtype(source.name) if weighted else None
     width = 0 if dtype is None else dtype.itemsize
-    shuffles = topologies + may_reorder(options.order, vertices)
+    shuffles = topologies + order_shuffles(options.order, vertices, directed)
     budget = Budget(options.memory_bytes, options.workers, width, id_bytes, 0, vertices, stored, shuffles)
     pages, rest = store_bytes(vertices, stored, topologies, options, id_bytes, width, known is None)
     work, kept = work_bytes(budget)

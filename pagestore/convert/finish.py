@@ -359,7 +359,7 @@ def rows_in_spite_of_columns(report: Report, order: str) -> list[str]:
     if columns * 2 >= small:
         return []
     best = pulled if report.directed else "degree"
-    in_order = order == best if report.directed else order != "natural"
+    in_order = order == best if report.directed else order not in ("natural", "llp")
     lists = f"{pulled}-lists" if report.directed else "lists"
     return [
         f"--columns: {columns:,} of {small:,} small pages of {lists} hold columns, as {lists} side by side are of "

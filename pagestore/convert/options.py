@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TOPOLOGIES = ("both", "out", "in")
 KEEPS = ("min", "max", "sum", "count", "first")
 COMPRESS = ("auto", "on", "off")
-ORDERS = ("auto", "natural", "degree", "in", "out")
+ORDERS = ("auto", "natural", "degree", "in", "out", "llp")
 DEFAULT_MEMORY_BYTES = 2 << 30
 COLUMNS_TEXT = f"a power of two from {COLUMN_WIDTHS[0]} to {COLUMN_WIDTHS[-1]}"
 
@@ -34,13 +34,14 @@ class ConvertOptions:
     `memory_bytes` bounds everything beyond the interpreter and its libraries; it, `threads`, `workdir`, `resume` and
     `replace` never change a byte of the store. `order_buckets`: buckets of the approximate sort (Edge-Vertex paper,
     section 4.1), None = one a degree. `order` "auto" is natural or degree order as the edges say
-    (pagestore.convert.choose). `columns`: records of a group in column pages (its Per_Group_Num, section 4.2),
-    1 = none. `workdir` is for temporary files (default: beside the store, in STORE.partial.d). Without `replace` an
-    existing store is left alone. `stripe`: folders, on as many disks, that the pages are spread over, by stretches of
-    `stripe_pages` (None: 4 MiB of them, less for few pages); the store remembers them as absolute names. `keep`: what
-    `dedupe` makes of the weights of equal edges (KEEPS), None = the least. `compress`: "on" stores pages coded
-    (pagestore/coding/form.py), "auto" does where that saves a quarter of their bytes. `sorter` gives what sorts a
-    source's edges instead of the cores, or None; it changes no byte of the store.
+    (pagestore.convert.choose), "llp" puts vertices of common neighbours together (pagestore.convert.locality).
+    `columns`: records of a group in column pages (its Per_Group_Num, section 4.2), 1 = none. `workdir` is for temporary
+    files (default: beside the store, in STORE.partial.d). Without `replace` an existing store is left alone. `stripe`:
+    folders, on as many disks, that the pages are spread over, by stretches of `stripe_pages` (None: 4 MiB of them, less
+    for few pages); the store remembers them as absolute names. `keep`: what `dedupe` makes of the weights of equal
+    edges (KEEPS), None = the least. `compress`: "on" stores pages coded (pagestore/coding/form.py), "auto" does where
+    that saves a quarter of their bytes. `sorter` gives what sorts a source's edges instead of the cores, or None; it
+    changes no byte of the store.
     """
 
     memory_bytes: int = DEFAULT_MEMORY_BYTES

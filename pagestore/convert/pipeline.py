@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 
 from pagestore.convert.buckets import BOTH, IN, OUT, Buckets
-from pagestore.convert.choose import choose_order, may_reorder
+from pagestore.convert.choose import choose_order, order_shuffles
 from pagestore.convert.combine import combined
 from pagestore.convert.edgefile import SpillLog
 from pagestore.convert.elsewhere import Elsewhere, SorterKeys, may_hold, one_bucket
 from pagestore.convert.estimate import Budget, shares, store_bytes, work_bytes
 from pagestore.convert.finish import Job, write_store
 from pagestore.convert.identity import check_range, found_identity, given_identity, restore_scan, save_scan
+from pagestore.convert.locality import locality_order, room_for_order
 from pagestore.convert.options import ConvertOptions, ProgressHook, Report
 from pagestore.convert.order import count_far_ends, degree_order, extremes
 from pagestore.convert.scan import Tally, list_counts, sample_counts, scan
@@ -44,7 +45,8 @@ from pagestore.inputs.said import Promise, broken
 from pagestore.replacing import refuse_replacing
 
 LABELS = {OUT: "out", IN: "in", BOTH: "edges"}  # of what is partitioned and sorted, for progress
-FIRST = "first"  # name of the shuffle that reads the source; then come "ordered" and "turned"
+FIRST = "first"  # name of the shuffle that reads the source; then come these, "ordered" and "turned"
+AROUND = "around"  # lists the other way, in natural order
 MOST_4_BYTE_VERTICES = (1 << 32) - 1
 DRAWN_EDGES = 1 << 16  # of sorted edges, looked at in one place to balance the buckets
 SAMPLE_EDGES = 1 << 14  # a generator's edges looked at in one place, to balance the buckets
@@ -248,8 +250,10 @@ class Conversion(Job):
         held = 0 if identity.table is None else identity.table.nbytes
         if isinstance(self.edges_from, SpillLog):
             held += self.edges_from.held_bytes
-        shuffles = len(self.topologies) + may_reorder(options.order, vertices)
+        shuffles = len(self.topologies) + order_shuffles(options.order, vertices, self.directed)
         target_bytes = 4 if vertices <= 1 << 32 else 8
+        if options.order == "llp":
+            held += room_for_order(vertices, target_bytes, self.threads, options.memory_bytes)
         budget = Budget(options.memory_bytes, self.threads, width, target_bytes, held, vertices, keys, shuffles)
         self.budget = budget
         self.work_size, self.work_kept = work_bytes(budget)
@@ -335,7 +339,7 @@ class Conversion(Job):
                 buckets.save(bounds)
         in_memory = budget.results_in_memory and not saved
         job = Shuffle(
-            name, identity.vertices, buckets, self.weight_dtype, first and options.dedupe,
+            name, identity.vertices, buckets, None if name == AROUND else self.weight_dtype, first and options.dedupe,
             first and options.drop_self_loops, self.threads, budget.piece_edges(buckets.count), budget.sort_limit,
             budget.keys_in_memory and not saved, in_memory,
         )  # fmt: skip
@@ -364,10 +368,10 @@ class Conversion(Job):
         return result
 
     def _reorder(self, first: SortedEdges) -> tuple[SortedEdges, Vector]:
-        """Sort again with vertices renumbered by degree; returns the edges and each dense vertex's store ID."""
+        """Sort again with vertices renumbered; returns the edges and each dense vertex's store ID."""
         options = self.options
         near_is = "in" if self.direction == IN else "out"
-        by_near = not self.directed or near_is == ("out" if self.report.order == "degree" else self.report.order)
+        by_near = not self.directed or near_is == ("out" if self.report.order in ("degree", "out") else "in")
         far = self._far_degrees(first, "order", any_alone=by_near) if self.directed else None
         by, other = (first.degrees, far) if by_near else (far, first.degrees)
         assert by is not None
@@ -375,10 +379,21 @@ class Conversion(Job):
         span = extremes(by)
         place = degree_order(by, other, span, options.order_buckets, first.targets.dtype, path)
         self.open.append(place)
-        if span[0] == span[1]:  # no vertex has moved: the edges are in order as they are
+        if self.report.order == "llp":
+            self._nest(first, place)
+        elif span[0] == span[1]:  # no vertex has moved: the edges are in order as they are
             return first, place
         expansion = Expansion(first, place, self.budget.chunk_edges, self.budget.vertex_window_bytes)
         edges = self._by_sorter(lambda sorter: sorter.ordered(place)) or self._reshuffle("ordered", expansion, OUT)
         if self.budget.results_in_memory:
             first.close()
         return edges, place
+
+    def _nest(self, first: SortedEdges, place: Vector) -> None:
+        """Turn the order by degree into the one by locality, which reads lists of both directions."""
+        lists: tuple[SortedEdges, ...] = (first,)
+        if self.directed:
+            lists += (self._reshuffle(AROUND, Expansion(first, None, self.budget.chunk_edges, 0), IN),)
+        locality_order(lists, place, self.threads, self.budget.chunk_edges, self.hook)
+        if self.directed and self.budget.results_in_memory:
+            lists[1].close()

@@ -45,7 +45,7 @@ def test_an_existing_store_is_kept_unless_forced(store: Path, gstream: Command) 
         ("", [], 4, "edges.txt"),
         (EDGES, ["--page-size", "5000"], 2, "--page-size 5000: it must be a power of two from 4096 bytes."),
         (EDGES, ["--page-size", "big"], 2, "--page-size big: not a size."),
-        (EDGES, ["--order", "random"], 2, "--order random: unknown; it is one of auto, natural, degree, in, out."),
+        (EDGES, ["--order", "random"], 2, "--order random: unknown; it is one of auto, natural, degree, in, out, llp."),
         (EDGES, ["--topology", "up"], 2, "--topology up: unknown"),
         (EDGES, ["--id-bytes", "5"], 2, "--id-bytes 5: it must be 4 or 8."),
         (EDGES, ["--bad-lines", "maybe"], 2, "--bad-lines maybe: unknown; it is fail or skip."),

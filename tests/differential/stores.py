@@ -44,7 +44,7 @@ class StoreOptions:
 
 def draw(random: Random, graph: Graph) -> StoreOptions:
     """Any store of the graph."""
-    order = random.choice(["natural", "natural", "degree", "in", "out"])
+    order = random.choice(["natural", "natural", "degree", "in", "out", "llp"])
     return StoreOptions(
         naming=random.choice(WITH_ISOLATED if graph.isolated else NAMING),
         order=order,
