@@ -145,7 +145,7 @@ def _check_close(name: str, mine: np.ndarray, theirs: Any) -> None:
     check(off <= ROUNDING * most, f"{name}: a value differs by {off:.3g}, and {most:.3g} is the greatest")
 
 
-def _networkit(case: Case, make: Callable[[Any], Any]) -> tuple[Samples, Any]:
+def by_networkit(case: Case, make: Callable[[Any], Any]) -> tuple[Samples, Any]:
     """Seconds of an algorithm of networkit's, made anew for each run, and the algorithm after its last."""
     graph = case.networkit
     return case.repeated(lambda: make(graph).run())
@@ -190,7 +190,7 @@ def eigenvector(case: Case, own: dict[str, Any], answer: Any) -> Found:
     _check_l1("eigenvector", column(answer, "eigenvector"), x, vertices**0.5 * own["tol"])
     from networkit import centrality
 
-    theirs, _ = _networkit(case, lambda graph: centrality.EigenvectorCentrality(graph, own["tol"]))
+    theirs, _ = by_networkit(case, lambda graph: centrality.EigenvectorCentrality(graph, own["tol"]))
     times = {"scipy mat-vec, until it converges": samples, "networkit, its own stopping rule": theirs}
     return Found(times, "the same iteration by scipy's mat-vec")
 
@@ -217,7 +217,7 @@ def hits(case: Case, own: dict[str, Any], answer: Any) -> Found:
 def kcore(case: Case, own: dict[str, Any], answer: Any) -> Found:
     from networkit import centrality
 
-    samples, theirs = _networkit(case, centrality.CoreDecomposition)
+    samples, theirs = by_networkit(case, centrality.CoreDecomposition)
     check(np.array_equal(column(answer, "core"), theirs.scores()), "kcore: numbers differ from networkit's")
     graph = case.igraph
     others, cores = case.repeated(graph.coreness)
@@ -229,7 +229,7 @@ def clustering(case: Case, own: dict[str, Any], answer: Any) -> Found:
     """LCC, and triangles, which follow from it."""
     from networkit import centrality
 
-    samples, theirs = _networkit(case, lambda graph: centrality.LocalClusteringCoefficient(graph, True))
+    samples, theirs = by_networkit(case, lambda graph: centrality.LocalClusteringCoefficient(graph, True))
     expected, degree = np.array(theirs.scores()), case.csr.degree.astype(np.float64)
     if "lcc" in answer.columns:
         _check_close("lcc", column(answer, "lcc"), expected)
@@ -286,7 +286,7 @@ def closeness(case: Case, own: dict[str, Any], answer: Any) -> Found:
         "harmonic": lambda graph: centrality.HarmonicCloseness(graph, False),
         "closeness": lambda graph: centrality.Closeness(graph, True, generalized),
     }
-    samples, theirs = _networkit(case, kinds[name])
+    samples, theirs = by_networkit(case, kinds[name])
     _check_close(name, column(answer, name), theirs.scores())
     return Found({f"networkit, exact {name}": samples}, f"networkit's, and {checked}")
 
@@ -330,13 +330,6 @@ def hyperball(case: Case, own: dict[str, Any], answer: Any) -> Found:
     return Found({}, "pairs within one edge, counted")
 
 
-def modularity(case: Case, own: dict[str, Any], answer: Any) -> Found:
-    graph, members = case.igraph, [own["partition"][v] for v in range(case.csr.vertices)]
-    samples, theirs = case.repeated(lambda: graph.modularity(members))
-    check(abs(answer.summary["modularity"] - theirs) <= 1e-9, "modularity: differs from igraph's")
-    return Found({"igraph modularity": samples}, "igraph's")
-
-
 def simulation(case: Case, own: dict[str, Any], answer: Any) -> Found:
     """Heat, circuit and neural network by the equations of gstream/programs/, on scipy's mat-vec."""
     matrix, vertices, name = case.matrix, case.csr.vertices, answer.columns[1]
@@ -371,7 +364,7 @@ def msf(case: Case, own: dict[str, Any], answer: Any) -> Found:
     from scipy.sparse.csgraph import minimum_spanning_tree
 
     weight = float(column(answer, "weight").sum())
-    samples, theirs = _networkit(case, graphs.KruskalMSF)
+    samples, theirs = by_networkit(case, graphs.KruskalMSF)
     check(weight == theirs.getTotalWeight(), f"msf: weighs {weight}, networkit's {theirs.getTotalWeight()}")
     matrix = case.matrix
     others, tree = case.repeated(lambda: minimum_spanning_tree(matrix))
@@ -388,7 +381,7 @@ def scc(case: Case, own: dict[str, Any], answer: Any) -> Found:
     samples, (_, label) = case.repeated(lambda: connected_components(matrix, connection="strong"))
     same = np.array_equal(column(answer, "component").astype(np.int64), named_by_least(label))
     check(same, "scc: labels differ from scipy's components")
-    others, theirs = _networkit(case, components.StronglyConnectedComponents)
+    others, theirs = by_networkit(case, components.StronglyConnectedComponents)
     check(theirs.numberOfComponents() == label.max(initial=-1) + 1, "scc: networkit finds another number")
     times = {"scipy connected_components": samples, "networkit StronglyConnectedComponents": others}
     return Found(times, "labels of scipy's components, each named by its least vertex")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bench import algorithm_peers as others
-from bench import ours
+from bench import community_peers, ours
 from bench.algorithm_peers import Case, Found, repeated
 from bench.context import Context
 from bench.figures import Figure, Samples
@@ -110,9 +110,9 @@ ROWS = (
     Row("hyperball", below=2, peer=others.hyperball),
     Row("cdlp", below=2, peer=others.cdlp),
     Row("stats", below=2),
-    Row("modularity", below=2, options=hundred_groups, peer=others.modularity),
-    Row("leiden", below=2),
-    Row("louvain", below=2),
+    Row("modularity", below=2, options=hundred_groups, peer=community_peers.modularity),
+    Row("leiden", below=2, peer=community_peers.leiden),
+    Row("louvain", below=2, peer=community_peers.louvain),
     Row("triangles", below=3, peer=others.clustering),  # lists meet lists: edges^1.5
     Row("lcc", below=3, peer=others.clustering),
     Row("ktruss", below=4),  # triangles, then rounds for each number

@@ -4,7 +4,7 @@ The same choices as on the host's cores (moving.py), by the same sums and compar
 starts[v] to 2 * starts[v + 1] of one table: as many as twice its neighbours. A launch is a step for all vertices of a
 slice: empty their slots, add up weights by communities, find the largest gain, find the least community of that gain.
 
-* visit: u1[V], the slice of each vertex and 1, or 0. order: id[V], the vertices of the slice; held: uint64[slices], how
+* visit: u4[V], the slice of each vertex and 1, or 0. order: id[V], the vertices of the slice; held: uint64[slices], how
   many they are.
 * keys: id[2 E]; sums: float64[2 E]; gain: float64[V], the largest gain, or NO_GAIN; to: where the vertex goes, or all
   bits set. Other arrays as in moving.py.
@@ -28,7 +28,7 @@ NO_GAIN = f64(-1.7e308)
 MARGIN = f64(1e-9)  # as in moving.py
 
 
-@item_kernel(due="uint8[] own", visit="uint8[] own", held="own", moved="int64[] own", salt="uint64", last="uint64")
+@item_kernel(due="uint8[] own", visit="uint32[] own", held="own", moved="int64[] own", salt="uint64", last="uint64")
 def begin_visits(item, due, visit, held, moved, salt, last):
     """visit: the slices of the vertices that are due, of which none is due any more. last: slices, less one."""
     if item.number == u64(0):
@@ -44,7 +44,7 @@ def begin_visits(item, due, visit, held, moved, salt, last):
             visit[v] = 0
 
 
-@item_kernel(visit="uint8[]", order="id[] own", held="own", turn="uint64")
+@item_kernel(visit="uint32[]", order="id[] own", held="own", turn="uint64")
 def list_visits(item, visit, order, held, turn):
     """Put the vertices of slice `turn` into `order`."""
     begin, end = item.share(u64(SHARE), len(visit))
@@ -62,7 +62,7 @@ def list_visits(item, visit, order, held, turn):
 
 
 @item_kernel(
-    visit="uint8[]", side="id[]", total="float64[]", strength="float64[]", inner="float64[]", mixed_in="uint8[]",
+    visit="uint32[]", side="id[]", total="float64[]", strength="float64[]", inner="float64[]", mixed_in="uint8[]",
     factor="float64", order="id[] own", held="own", turn="uint64",
 )  # fmt: skip
 def list_merges(item, visit, side, total, strength, inner, mixed_in, factor, order, held, turn):

@@ -17,7 +17,7 @@ from gstream.algorithms.support.session import Session
 from gstream.records.held import Scratch
 
 ON_GPU = 1 << 17  # entries of a level whose slices take a GPU less time than the launches
-MOST_SLICES = 64
+MOST_SLICES = 256
 
 
 class GpuSlices:
@@ -26,7 +26,7 @@ class GpuSlices:
     def __init__(self, session: Session, lists: Lists) -> None:
         self.session, self.lists = session, lists
         self.vertices, entries, kind = len(lists.starts) - 1, len(lists.ids), session.id_dtype
-        self.order, self.visit = Scratch(self.vertices, kind), Scratch(self.vertices, np.uint8)
+        self.order, self.visit = Scratch(self.vertices, kind), Scratch(self.vertices, np.uint32)
         self.keys, self.sums = Scratch(2 * entries, kind), Scratch(2 * entries, np.float64)
         self.gain, self.held = Scratch(self.vertices, np.float64), np.zeros(MOST_SLICES, np.uint64)
         self.moved = np.zeros(1, np.int64)
