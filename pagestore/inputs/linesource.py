@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -117,8 +118,12 @@ def _is_text(block: Block) -> bool:
 
 def _is_one_file(block: Block, rules: LineRules) -> bool:
     """Whether no line is the header's again, or begins with a byte order mark."""
-    text, marks = block.text(), (UTF8_MARK, rules.header)
-    return not any(mark and (text.startswith(mark) or b"\n" + mark in text) for mark in marks)
+    lines = block.data[: block.size]
+    for mark in filter(None, (UTF8_MARK, rules.header)):
+        # in place: a copy of the block would take a fifth of the time of reading it
+        if lines[: len(mark)].tobytes() == mark or re.search(b"\n" + re.escape(mark), lines.data):
+            return False
+    return True
 
 
 def string_array(offsets: np.ndarray, data: np.ndarray) -> pyarrow.Array:
