@@ -19,7 +19,16 @@ import pyarrow
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import BadLines, shown
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions, split_chunk
-from pagestore.inputs.columnnames import asked_ends, is_no_weight, leaves_ends_open, likely_ends, named, refuse_twice
+from pagestore.inputs.columnnames import (
+    asked_ends,
+    is_no_weight,
+    leaves_ends_open,
+    likely_ends,
+    named,
+    named_ends,
+    names_an_end,
+    refuse_twice,
+)
 from pagestore.inputs.columns import checked_chunk, checked_weights, option_range
 from pagestore.inputs.conditions import Condition
 from pagestore.inputs.folders import partitions
@@ -28,17 +37,18 @@ from pagestore.inputs.signatures import INTEGER_WEIGHTS, WEIGHT_NAMES
 from pagestore.inputs.tablerows import (
     Rows,
     check_types,
-    first_null,
     inner_type,
     is_bytes,
     is_number,
     is_string,
     kept_rows,
     null_rows,
+    nulls_for_empty,
     plain,
     row_text,
     rows_where,
     to_numpy,
+    what_lacks,
     why_wrong,
     wrong_rows,
 )
@@ -125,6 +135,9 @@ class TableSource(EdgeSource):
         weighed = self._options.weight_column is not None
         if ends is None and (len(names) > MOST_COLUMNS or leaves_ends_open(names, whole, weighed)):
             raise self.unnamed(names)
+        of_path = schema.names[len(names) :]
+        if named_ends(names) is None and any(map(names_an_end, of_path)):
+            raise self.unnamed([*names, *of_path])  # an end may be the folder's name: source=7
         source, target = (names[at] for at in ends or (0, 1))
         weight = self._find_weight(schema, (source, target))
         found = [source, target] + ([] if weight is None else [weight])
@@ -238,18 +251,17 @@ class TableSource(EdgeSource):
         return found if found.any() else None
 
     def _without_nulls(self, rows: Rows, columns: list[Any]) -> tuple[Rows, list[Any]]:
+        given, columns = columns, [*map(nulls_for_empty, columns[:2]), *columns[2:]]
         empty = null_rows(columns)
         if empty is None:
             return rows, columns
-        if not self.bad.skips:
-            at, column = first_null(self.columns, columns)
-            raise InputError(
-                f"{self.name}: row {rows + at}: {shown(column)} is null; an edge has a value there. "
-                "Drop the row, or pass --bad-lines skip."
-            )
         for at in np.flatnonzero(empty).tolist():
-            missing = next(name for name, one in zip(self.columns, columns, strict=True) if not one[at].is_valid)
-            self.bad.add(f"{self.name}: row {rows + at}", f"{shown(missing)} is null", row_text(columns, at))
+            where, lacks = f"{self.name}: row {rows + at}", what_lacks(self.columns, given, at)
+            if not self.bad.skips:
+                raise InputError(
+                    f"{where}: {lacks}; an edge has a value there. Drop the row, or pass --bad-lines skip."
+                )
+            self.bad.add(where, lacks, row_text(given, at))
         mask = pyarrow.array(~empty)
         return kept_rows(rows, ~empty), [column.filter(mask) for column in columns]
 
@@ -275,12 +287,8 @@ class TableSource(EdgeSource):
 
     def names_of_edges(self) -> Iterator[NameChunk]:
         """Edges as pairs of names, when `strings`."""
-        kind = pyarrow.large_string()
         for rows, columns in self._rows_of():
-            try:
-                source, target = (column.cast(kind) for column in columns[:2])
-            except pyarrow.ArrowException as error:
-                raise self._damaged(error) from None
+            source, target = (self._text(name, column) for name, column in zip(self.columns, columns[:2], strict=False))
             weight = None
             if len(columns) > 2:
                 weight = to_numpy(self.name, self.columns[2], columns[2], False)
@@ -290,6 +298,15 @@ class TableSource(EdgeSource):
                     source, target = (column.filter(pyarrow.array(kept)) for column in (source, target))
                 weight = checked_weights(self.name, rows, weight)
             yield NameChunk(source, target, weight)
+
+    def _text(self, name: str, column: pyarrow.Array) -> pyarrow.Array:
+        try:
+            return column.cast(pyarrow.large_string())
+        except pyarrow.ArrowException as error:
+            if not is_bytes(column.type):
+                raise self._damaged(error) from None
+            reason = f"column {shown(name)} holds bytes that are no UTF-8, as names are"
+            raise InputError(f"{self.name}: {reason}. Convert the column.") from None
 
     def assumed(self) -> str:
         options, columns = self._options, [shown(name) for name in self.columns]

@@ -61,11 +61,16 @@ def names_several(header: Sequence[str]) -> bool:
     return max(map(len, found)) > 1 and named_ends(header) is None
 
 
+def names_an_end(word: str) -> bool:
+    """Whether a column's name says that it holds an end."""
+    return column_name(word) in (*signatures.SOURCE_NAMES, *signatures.TARGET_NAMES)
+
+
 def is_no_weight(word: str) -> bool:
     """Whether a column's name says that its numbers weigh nothing: times, kinds, numbers of rows, another end."""
     name = column_name(word)
-    others = (*signatures.ROW_NAMES, *signatures.SOURCE_NAMES, *signatures.TARGET_NAMES)
-    return bool(name) and (name in others or name.rpartition("_")[2] in signatures.NO_WEIGHTS)
+    no_weight = name in signatures.ROW_NAMES or name.rpartition("_")[2] in signatures.NO_WEIGHTS
+    return bool(name) and (no_weight or names_an_end(name))
 
 
 def _third_may_be_end(header: Sequence[str], integers: bool) -> bool:

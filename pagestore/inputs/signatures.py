@@ -269,7 +269,8 @@ ENDS = (  # names of a source's column, and of the target's beside it
     ("from_node_id", "to_node_id"), ("origin", "destination dest"), ("sender", "receiver recipient"),
     ("payer", "payee recipient"), ("follower", "followee"), ("citing", "cited"), ("caller", "callee"),
     ("quelle", "ziel"), ("von", "nach"), ("origine", "destinazione"), ("origen", "destino"), ("origem", "destino"),
-    ("источник", "цель"), ("откуда", "куда"), ("源", "目标"), ("源节点", "目标节点"), ("起点", "终点"), ("始点", "終点"),
+    ("источник", "цель"), ("откуда", "куда"), ("源", "目标"), ("源节点", "目标节点"), ("起点", "终点"),
+    ("始点", "終点"),
 )  # fmt: skip
 SOURCE_NAMES = tuple(source for source, _ in ENDS)
 TARGET_NAMES = tuple(dict.fromkeys(target for _, targets in ENDS for target in targets.split()))

@@ -153,8 +153,21 @@ def row_text(columns: list[Any], at: int) -> str:
     return ", ".join(str(value.as_py() if hasattr(value, "as_py") else value) for value in values)
 
 
-def first_null(names: list[str], columns: list[pyarrow.Array]) -> tuple[int, str]:
-    """The first row with a null, and the name of the column that has it."""
-    places = [(compute.index(column.is_null(), True).as_py(), name)
-              for name, column in zip(names, columns, strict=True) if column.null_count]  # fmt: skip
-    return min(places)
+def nulls_for_empty(column: pyarrow.Array) -> pyarrow.Array:
+    """A column of names with nulls for texts without a character: what is not known is often written so."""
+    if not (is_string(column.type) or is_bytes(column.type)):
+        return column
+    held = column if is_bytes(column.type) else column.cast(pyarrow.large_string())
+    empty = compute.equal(compute.binary_length(held), 0)
+    if not compute.any(empty).as_py():
+        return column
+    return compute.if_else(empty, pyarrow.scalar(None, held.type), held)
+
+
+def what_lacks(names: list[str], columns: list[pyarrow.Array], at: int) -> str:
+    """The name of the column that has nothing in row `at`, and what stands there."""
+    for name, column in zip(names, columns, strict=True):
+        if not column[at].is_valid:
+            return f"{shown(name)} is null"
+    empty = next(name for name, column in zip(names, columns, strict=True) if not column[at].as_py())
+    return f"{shown(empty)} is empty"

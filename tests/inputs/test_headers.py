@@ -216,3 +216,34 @@ def test_a_header_within_the_text_is_no_edge(tmp_path, rows, before):
         with pytest.raises(InputError, match=rf"a\.csv:{before + 2}:1: .*: files were joined\. Name the files one"):
             edges_of(opened(path, tmp_path))
         assert len(edges_of(opened(path, tmp_path, bad_lines="skip"))) == before + 1
+
+
+def test_a_folder_may_be_the_end_that_no_column_is_called(tmp_path):
+    for number in (7, 8):
+        folder = tmp_path / f"t/source={number}"
+        folder.mkdir(parents=True)
+        pyarrow.parquet.write_table(pyarrow.table({"dst": [1], "x": [3]}), folder / "a.parquet")
+    with pytest.raises(InputError, match=r"has 3 columns \(1: dst, 2: x, 3: source\), and no known name says"):
+        opened(tmp_path / "t", tmp_path)
+    chosen = {"source_column": "source", "target_column": "dst"}
+    assert edges_of(opened(tmp_path / "t", tmp_path, **chosen)) == [(7, 1), (8, 1)]
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "binary", "dictionary"])
+def test_an_empty_name_of_a_table_is_no_vertex(tmp_path, kind):
+    """As in text: what is not known would be one vertex, a hub."""
+    names = pyarrow.array(["", "b", "c"])
+    column = names.dictionary_encode() if kind == "dictionary" else names.cast(getattr(pyarrow, kind)())
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"source": ["x", "y", None], "target": column}), path)
+    with pytest.raises(InputError, match=r"row 0: target is empty; an edge has a value there"):
+        edges_of(opened(path, tmp_path))
+    source = opened(path, tmp_path, bad_lines="skip")
+    assert edges_of(source) == [("y", "b")] and source.skipped.count == 2
+
+
+def test_bytes_that_are_no_text_are_named_with_their_column(tmp_path):
+    table = pyarrow.table({"source": [b"a", b"\xff"], "target": ["x", "y"]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"column source holds bytes that are no UTF-8, as names are"):
+        edges_of(opened(tmp_path / "a.parquet", tmp_path))
