@@ -10,12 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from pagestore.coding import form
-from pagestore.coding.bits import U0, U1, below, population, window
+from pagestore.coding.bits import U0, U1, below, deposit, population, trailing_zeros, unaligned, window
 from pagestore.jit import compiled
 from pagestore.layout import PageLayout
 
 CHUNK = np.uint64(form.CHUNK)
-U5, U31, U32, U63 = np.uint64(5), np.uint64(31), np.uint64(32), np.uint64(63)
+MOST_UNALIGNED = 57  # bits of a field in 8 bytes from that on in which it begins
+U3, U5, U7, U31, U32, U63 = (np.uint64(n) for n in (3, 5, 7, 31, 32, 63))
 RELATIVE, REPEATS, SPARSE = (np.uint64(flag) for flag in (form.RELATIVE, form.REPEATS, form.SPARSE))
 
 
@@ -32,12 +33,12 @@ def sound(coded: np.ndarray, layout: PageLayout, records: int, edges: int) -> bo
 
 def decode_page(coded: np.ndarray, layout: PageLayout, records: int, edges: int, out: np.ndarray) -> None:
     """Fill the page uint8[page_bytes] with what a `sound` coded page says."""
-    value, starts = np.empty(form.CHUNK, np.uint64), np.empty(form.CHUNK, np.uint8)
+    value, starts = np.empty(form.CHUNK, np.uint64), np.empty(form.CHUNK // 32, np.uint32)
     words, stream, page = coded.view(np.uint32), coded.view(np.uint64), out.view(layout.id_dtype)
     out[: 4 * form.PAGE_HEADER_WORDS] = coded[: 4 * form.PAGE_HEADER_WORDS]
     counts = np.uint64(records), np.uint64(edges)
     geometry = np.uint64(layout.id_bytes // 4), np.uint64(layout.header_words)
-    _decode(words, stream, page, *counts, *geometry, value, starts, np.empty(form.CLASSES, np.uint64))
+    _decode(words, stream, page, *counts, *geometry, value, starts, np.empty(32, np.uint32))
 
 
 @compiled(inline="always")
@@ -104,7 +105,7 @@ def _sound(words, stream, records, edges, id_words, most_width):
             return False
         second = plane + (planes << U5)
         n1 = _ones(stream, plane, items)
-        if n1 != _ones(stream, plane, planes << U5):
+        if _ones(stream, plane + items, (planes << U5) - items):
             return False
         third = second + n1
         if third > end:
@@ -139,41 +140,48 @@ def _sound(words, stream, records, edges, id_words, most_width):
 
 
 @compiled
-def _decode_chunk(words, stream, entry, items, value, starts, widths):
-    """Fields of a chunk's items: value u8[items]; starts u1[items]: 1 where a list begins. widths: scratch u8[5]."""
+def _decode_chunk(words, stream, entry, items, value, starts, sizes):
+    """Fields of a chunk's items, value u8[items]; starts u4[32]: a bit an item, 1 where a list begins.
+
+    The bits of 32 items are put below each other first, so that their widths are summed side by side. sizes: scratch,
+    u4[32].
+    """
     packed = np.uint64(words[entry + np.uint64(form.WIDTHS)])
-    for kind in range(form.CLASSES):
-        widths[kind] = packed & U63
-        packed >>= np.uint64(form.WIDTH_BITS)
+    w0, w1, w2, w3, w4 = (
+        np.uint32(packed & U63), np.uint32(packed >> np.uint64(6) & U63), np.uint32(packed >> np.uint64(12) & U63),
+        np.uint32(packed >> np.uint64(18) & U63), np.uint32(packed >> np.uint64(24)),
+    )  # fmt: skip
+    more1, more2, more3, more4 = w1 - w0, w2 - w1, w3 - w2, w4 - w3  # modulo 2^32
     plane = np.uint64(words[entry]) << U5
     second = plane + (((items + U31) >> U5) << U5)
     third = second + _ones(stream, plane, items)
     fourth = third + _ones(stream, second, third - second)
     bit = fourth + _ones(stream, third, fourth - third)
-    k = U0
-    while k < items:
-        block = min(U32, items - k)
-        p0 = window(stream, plane) & below(block)
-        p1, p2, p3 = window(stream, second), window(stream, third), window(stream, fourth)
-        plane += U32
-        n1, n2, n3 = U0, U0, U0
-        for i in range(k, k + block):
-            b0 = p0 & U1
-            b1 = b0 & p1
-            b2 = b1 & p2
-            b3 = b2 & p3
-            p0, p1, p2, p3 = p0 >> U1, p1 >> b0, p2 >> b1, p3 >> b2
-            n1, n2, n3 = n1 + b0, n2 + b1, n3 + b2
-            width = widths[b0 + b1 + b2 + b3]
-            value[i] = window(stream, bit) & below(width)
-            starts[i] = np.uint8(b2)
+    one, none, wide = np.uint32(1), np.uint32(0), max(w0, w1, w2, w3, w4) > np.uint32(MOST_UNALIGNED)
+    for begin in range(U0, items, U32):
+        k = np.uint64(begin)
+        q0 = window(stream, plane) & below(min(U32, items - k))
+        q1 = deposit(window(stream, second), q0)
+        q2 = deposit(window(stream, third), q1)
+        q3 = deposit(window(stream, fourth), q2)
+        plane, second = plane + U32, second + population(q0)
+        third, fourth = third + population(q1), fourth + population(q2)
+        p0, p1, p2, p3 = np.uint32(q0), np.uint32(q1), np.uint32(q2), np.uint32(q3)
+        for i in range(32):
+            at = np.uint32(i)
+            size = w0 + ((none - ((p0 >> at) & one)) & more1) + ((none - ((p1 >> at) & one)) & more2)
+            size += ((none - ((p2 >> at) & one)) & more3) + ((none - ((p3 >> at) & one)) & more4)
+            sizes[i] = size
+        starts[k >> U5] = p2
+        for i in range(min(U32, items - k)):
+            width = np.uint64(sizes[i])
+            bits = window(stream, bit) if wide else unaligned(stream, bit >> U3) >> (bit & U7)
+            value[k + np.uint64(i)] = bits & below(width)
             bit += width
-        second, third, fourth = second + n1, third + n2, fourth + n3
-        k += block
 
 
 @compiled
-def _decode(words, stream, page, records, edges, id_words, header_words, value, starts, widths):
+def _decode(words, stream, page, records, edges, id_words, header_words, value, starts, sizes):
     one, two = np.uint64(1), np.uint64(2)
     flags = np.uint64(words[form.FLAGS])
     less = U0 if flags & REPEATS else one
@@ -184,7 +192,7 @@ def _decode(words, stream, page, records, edges, id_words, header_words, value, 
         last = first - one
         for begin in range(U0, records, CHUNK):
             items = min(CHUNK, records - np.uint64(begin))
-            _decode_chunk(words, stream, entry, items, value, starts, widths)
+            _decode_chunk(words, stream, entry, items, value, starts, sizes)
             for k in range(items):
                 last += value[k] + one
                 page[slots - two * (np.uint64(begin) + np.uint64(k) + one)] = last
@@ -195,20 +203,26 @@ def _decode(words, stream, page, records, edges, id_words, header_words, value, 
     at, record, slot, last = header_words, header_words, slots, U0
     for begin in range(U0, edges, CHUNK):
         items = min(CHUNK, edges - np.uint64(begin))
-        _decode_chunk(words, stream, entry, items, value, starts, widths)
-        for k in range(items):
-            if starts[k]:
+        _decode_chunk(words, stream, entry, items, value, starts, sizes)
+        for k in range(U0, items, U32):
+            begins, i, end = np.uint64(starts[np.uint64(k) >> U5]), np.uint64(k), min(np.uint64(k) + U32, items)
+            while True:
+                stop = min(end, np.uint64(k) + trailing_zeros(begins))
+                while i < stop:
+                    last += value[i] + less
+                    page[at] = last
+                    at, i = at + one, i + one
+                if i == end:
+                    break
+                begins &= begins - one
                 page[record] = at - record - one  # the size of the list before; of the first list, written below
                 record, slot = at, slot - two
                 page[slot + one] = at
-                at += one
-                last = value[k]
+                last = value[i]
                 if flags & RELATIVE:
                     last = np.uint64(page[slot]) + ((last >> one) ^ (U0 - (last & one)))
-            else:
-                last += value[k] + less
-            page[at] = last
-            at += one
+                page[at + one] = last
+                at, i = at + two, i + one
         entry += entry_words
     page[record] = at - record - one
     page[at:slot] = 0

@@ -11,7 +11,7 @@ import pytest
 
 from pagestore import meta as descriptions
 from pagestore import open_store
-from pagestore.coding import form
+from pagestore.coding import bits, form
 from pagestore.coding.decode import decode_page, sound
 from pagestore.convert.options import ConvertOptions
 from pagestore.errors import StoreError, UsageError
@@ -61,6 +61,18 @@ def coded_pages(store: Store, name: str) -> list[tuple[bytes, int, int]]:
 def words_of(data: bytes) -> np.ndarray:
     """uint8[n] at an address for words of 8 bytes."""
     return np.frombuffer(data, np.uint64).copy().view(np.uint8)
+
+
+def test_bits_are_put_where_the_mask_has_ones():
+    """By an instruction where the processor has it, else bit by bit."""
+    numbers = random.Random(3)
+    for _ in range(50):
+        word, mask = numbers.getrandbits(64), numbers.getrandbits(64) & numbers.getrandbits(64)
+        places = [place for place in range(64) if mask >> place & 1]
+        wanted = sum((word >> k & 1) << place for k, place in enumerate(places))
+        for deposit in (bits.deposit, bits._deposit):
+            with np.errstate(over="ignore"):
+                assert int(deposit(np.uint64(word), np.uint64(mask))) == wanted
 
 
 @pytest.mark.covering(1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 
 from pagestore.coding import form
@@ -32,7 +34,7 @@ def read_coded(data: bytes) -> str:
     taken = sound(held, layout, records, edges)
     try:
         page = page_of(coded, PAGE, layout.id_bytes, records, edges)
-    except (IndexError, ValueError) as error:
+    except (IndexError, ValueError, struct.error) as error:
         if taken:
             raise Wrong(f"the quick check takes what the reference refuses: {error}") from error
         return "refused"
