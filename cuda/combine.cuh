@@ -56,9 +56,25 @@ template <class T> __device__ __forceinline__ bool settle_float(T* where, T fres
     return false;
 }
 
+// Atomics have no bytes: the word that a byte lies in takes their place. Its other bytes are others'.
+__device__ __forceinline__ bool settle_byte(u8* where, u8 fresh, u8 old) {
+    u32* const word = reinterpret_cast<u32*>(u64(where) & ~u64(3));
+    const u32 shift = u32(u64(where) & 3) * 8;
+    u32 expected = better(fresh, old) ? *word : 0;
+    while (better(fresh, old)) {
+        old = u8(expected >> shift);
+        if (!better(fresh, old)) return false;
+        const u32 seen = atomicCAS(word, expected, expected & ~(255u << shift) | u32(merged(old, fresh)) << shift);
+        if (seen == expected) return true;
+        expected = seen;
+    }
+    return false;
+}
+
 template <class T> __device__ __forceinline__ bool settle_integer(T* where, T fresh, T old) {
     if (!better(fresh, old)) return false;
-    if constexpr (COMBINE == MIN) old = atomicMin(where, fresh);
+    if constexpr (sizeof(T) == 1) return settle_byte(where, fresh, old);
+    else if constexpr (COMBINE == MIN) old = atomicMin(where, fresh);
     else if constexpr (COMBINE == MAX) old = atomicMax(where, fresh);
     else if constexpr (sizeof(T) == 4) old = T(atomicOr(reinterpret_cast<u32*>(where), u32(fresh)));
     else old = T(atomicOr(reinterpret_cast<u64*>(where), u64(fresh)));

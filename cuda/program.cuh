@@ -23,7 +23,9 @@ constexpr bool USES_DEGREE = false;   // degree[] is there
 constexpr bool USES_IN_DEGREE = false;
 constexpr bool READS_ITSELF = true;   // apply reads v.value
 constexpr bool SUMS_ANEW = false;     // totals read what changes though no value does
+constexpr bool CHOOSES = false;       // there is `activate`
 constexpr int TOTALS = 0;             // sums over all vertices
+constexpr u32 LENGTH = 1;             // numbers of a value, of which Value is the type of one: vectors have several
 
 struct Context {  // g's fields and the program's parameters, by value to each kernel: constant memory
     i64 vertices;
@@ -53,5 +55,24 @@ BOTH bool done(i64 v_id, Value v_value, const Context& ctx) { return v_value != 
 BOTH bool changed(Value fresh, Value before) { return fresh != before; }
 BOTH void add_totals(Sums& sums, i64 v_id, Value v_value, Value v_before, i64 v_degree, i64 v_in_degree,
                      const f64* own, u64 at, const Context& ctx) {}
+
+// A program of vectors has these instead: number i, of rows.
+BOTH u32 start(i64 v_id, i64 v_degree, i64 v_in_degree, const f64* own, u64 at, const u64* members, i64 i,
+               const Context& ctx) {
+    return start(v_id, v_degree, v_in_degree, own, at, members, ctx);
+}
+BOTH u32 send(i64 u_id, const Value* u_value, i64 u_degree, Weight e_weight, i64 i, const Context& ctx) {
+    return u_value[i] + 1;
+}
+BOTH u32 apply(i64 v_id, const Value* v_value, i64 v_degree, i64 v_in_degree, const Got* got, const f64* own, u64 at,
+               i64 i, const Context& ctx) {
+    return got[i] < v_value[i] ? got[i] : v_value[i];
+}
+BOTH bool activate(i64 v_id, const Value* v_value, const Value* v_before, i64 v_degree, i64 v_in_degree, const f64* own,
+                   u64 at, i64 i, const Context& ctx) {
+    return true;
+}
+BOTH void add_totals(Sums& sums, i64 v_id, const Value* v_value, const Value* v_before, i64 v_degree, i64 v_in_degree,
+                     const f64* own, u64 at, i64 i, const Context& ctx) {}
 }  // namespace program
 #endif

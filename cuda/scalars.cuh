@@ -29,6 +29,7 @@ BOTH i64 wrap_add(i64 a, i64 b) { return i64(u64(a) + u64(b)); }
 BOTH i64 wrap_sub(i64 a, i64 b) { return i64(u64(a) - u64(b)); }
 BOTH i64 wrap_mul(i64 a, i64 b) { return i64(u64(a) * u64(b)); }
 
+template <class From> BOTH u8 wrap_u8(From x) { return u8(x); }
 template <class From> BOTH u32 wrap_u32(From x) { return u32(x); }
 template <class From> BOTH u64 wrap_u64(From x) { return u64(x); }
 template <class From> BOTH i32 wrap_i32(From x) { return i32(u32(x)); }
@@ -100,6 +101,10 @@ template <class T> BOTH bool is_finite(T x) { return x - x == T(0); }
 template <class T> BOTH bool is_inf(T x) { return x == x && !is_finite(x); }
 
 // Floats become integers: cut off, saturated, NaN is 0.
+BOTH u8 saturate_u8(f64 x) {
+    if (!(x > 0.0)) return 0;
+    return x >= 255.0 ? u8(255) : u8(x);
+}
 BOTH u32 saturate_u32(f64 x) {
     if (!(x > 0.0)) return 0;
     return x >= 4294967295.0 ? 4294967295u : u32(x);

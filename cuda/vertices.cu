@@ -1,13 +1,10 @@
-// Kernels over vertices: start, message, apply, totals, reopen, the frontier's degrees.
+// Kernels over vertices: start, message, apply, totals, reopen.
 //
 // Map: a block of threads a BLOCK of 8,192 vertices, thread t takes vertices t, t + 512, ...; a warp's ballot is half a
 // word of a bitmap. Totals are summed by a thread in ascending order, then over the block's threads as a tree: the same
 // bits for any number of GPUs, streams and slices, because slices begin at multiples of BLOCK.
 // Bound by memory: each reads and writes every vertex's attributes once, coalesced.
-#include "frontier.cuh"
-
-constexpr u32 BLOCK = 8192;
-constexpr u32 VERTEX_THREADS = 512;  // fewer would leave SMs short of loads in flight: a BLOCK stays with one SM
+#include "blocks.cuh"
 
 constexpr u32 AT_ONCE = 4;  // vertices that a thread loads before it stores the first: 5 times the rate (measured)
 
@@ -38,40 +35,6 @@ struct Attributes {
     Value value;
     Got got;
 };
-
-// The ballot of whole warps as half a word of a bitmap, that of v.
-__device__ __forceinline__ void write_bits(u64* bits, u64 v, bool set) {
-    const u32 votes = __ballot_sync(FULL, set);
-    if (lane_of() == 0) reinterpret_cast<u32*>(bits)[v >> 5] = votes;
-}
-
-// partials[block of vertices] = sums over the block's threads.
-__device__ __forceinline__ void store_totals(f64* partials, u64 first, u64 last, const Sums& sums) {
-    if (first + u64(blockIdx.x) * BLOCK >= last) return;
-    __shared__ f64 of_warp[VERTEX_THREADS / 32];
-    for (int k = 0; k < TOTALS; k++) {
-        const f64 sum = team_sum(sums.of[k], 32);
-        if (lane_of() == 0) of_warp[warp_of()] = sum;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            f64 all = of_warp[0];
-            for (u32 warp = 1; warp < VERTEX_THREADS / 32; warp++) all += of_warp[warp];
-            partials[(first / BLOCK + blockIdx.x) * TOTALS + k] = all;
-        }
-        __syncthreads();
-    }
-}
-
-// One atomic a block; called by whole blocks.
-__device__ __forceinline__ void count_block(u64* counter, u32 mine) {
-    __shared__ u32 all;
-    if (threadIdx.x == 0) all = 0;
-    __syncthreads();
-    const u32 of_warp = team_sum(mine, 32);
-    if (lane_of() == 0) atomicAdd(&all, of_warp);
-    __syncthreads();
-    if (threadIdx.x == 0 && all != 0) atomicAdd(counter, u64(all));
-}
 
 // value[first:last] by `start`; bits of those that differ from the identity; open_bits of those not done (only programs
 // that have it). first is a multiple of BLOCK. Launch: (last - first) / BLOCK blocks, rounded up, as for all below but
@@ -212,11 +175,4 @@ reopen_kernel(const u64* due, const Value* value, u64 value_first, u64* open_bit
     for_block(first, last, load, [&](u64 v, bool real, Value before) {
         write_bits(open_bits, v, real && !program::done(i64(v), before, ctx));
     });
-}
-
-// found[0] += vertices whose bit is set, found[1] += their degrees where weigh is 1: measure_frontier. Any launch of
-// whole warps.
-KERNEL __launch_bounds__(VERTEX_THREADS)
-frontier_kernel(const u64* bits, u64 words, const Degree* degree, u64 weigh, u64* found) {
-    measure_frontier(bits, nullptr, words, degree, weigh != 0, found);
 }

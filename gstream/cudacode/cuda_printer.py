@@ -71,12 +71,20 @@ class CudaEmitter(Emitter):
         """The function of a total."""
         return identifier("total_", name)
 
+    def listed(self, arguments: str) -> str:
+        """Parameters of a method, as PARAMETERS has them; of a program of vectors, as of the class above."""
+        if not self.types.value.length or arguments == PARAMETERS["halt"]:
+            return arguments
+        for kind, name in (("Value", "u_value"), ("Value", "v_value"), ("Value", "v_before"), ("Got", "got")):
+            arguments = arguments.replace(f"{kind} {name}", f"const {kind}* {name}")
+        return arguments.replace("const Context&", "i64 i, const Context&")
+
     def method(self, name: str, called: str | None = None) -> str:
         """The function of one method, `called` so; it returns the value type (totals: f64, TRUTHS: bool)."""
         total = name in self.types.totals
         target = "f64" if total else "bool" if name in TRUTHS else self.types.value.name
         full_name = called or (self.total_name(name) if total else name)
-        lines = [opening(target, full_name, TOTAL_PARAMETERS if total else PARAMETERS[name])]
+        lines = [opening(target, full_name, self.listed(TOTAL_PARAMETERS if total else PARAMETERS[name]))]
         body = self.lowered[name].body
         declared = {item.name: representation(item.type) for item in _assignments(body)}
         lines += [f"    {kind} {identifier('x_', local)};" for local, kind in declared.items()]

@@ -101,12 +101,6 @@ def unit_of(
     limit. files: of cuda/, whose kernels it has; (): all that the program runs.
 
     Raises UsageError if it reads weights and the graph has none."""
-    if program.value.length:
-        where = program.methods["start"].where(program.methods["start"].tree)
-        raise UsageError(
-            f"{where}: {program.__name__} has values of {program.value}, and GPUs run programs of one number a vertex. "
-            "Pass --devices host."
-        )
     weight = None if shape.weight_dtype is None else type_of_dtype(shape.weight_dtype)
     emitter = cuda_emitter_of(program, weight)
     if ("e", "weight") in emitter.reads() and weight is None:
@@ -152,6 +146,9 @@ def unit_of_mirrors() -> Unit:
 def kernel_files(program: Any, emitter: CudaEmitter, in_place: bool) -> list[str]:
     """The files of cuda/ whose kernels the program runs."""
     idempotent = program.combine.idempotent
+    if program.value.length:
+        pull = "vector_pull_least.cu" if idempotent else "vector_pull_sum.cu"
+        return ["vector_vertices.cu", "vector_push.cu", pull, "frontier.cu", "peers.cu", "bits.cu"]
     sums = ["pull_sum.cu", "notify.cu", "prefix.cu", "cutting.cu", "tiles.cu"]
     names = ["vertices.cu", "push.cu", *(["pull_least.cu"] if idempotent else sums)]
     weighed = ("e", "weight") in emitter.reads("send")
@@ -161,7 +158,7 @@ def kernel_files(program: Any, emitter: CudaEmitter, in_place: bool) -> list[str
         names.append("near.cu")
     elif in_place and "halt" not in program.methods:
         names.append("ahead.cu")
-    return [*names, "peers.cu", "bits.cu"]
+    return [*names, "frontier.cu", "peers.cu", "bits.cu"]
 
 
 def program_text(program: Any, emitter: CudaEmitter, shape: UnitShape, in_place: bool) -> str:
@@ -187,11 +184,16 @@ def program_text(program: Any, emitter: CudaEmitter, shape: UnitShape, in_place:
         "READS_ITSELF": ("v", "value") in emitter.reads("apply"),
         "SUMS_ANEW": sums_anew(program, emitter),
         "USES_IN_DEGREE": "in_degree" in {name for _, name in reads},
+        "CHOOSES": "activate" in program.methods,
     }
     lines = [f"typedef {kind} {name};" for name, kind in types.items()]
     lines += ["", "enum Monoid { SUM, MIN, MAX, OR };", f"constexpr Monoid COMBINE = {program.combine.name};"]
     lines += [f"constexpr bool {name} = {str(truth).lower()};" for name, truth in truths.items()]
-    lines += [f"constexpr int TOTALS = {len(program.totals)};", "", emitter.context(), SUMS]
+    lines += [
+        f"constexpr int TOTALS = {len(program.totals)};",
+        f"constexpr u32 LENGTH = {max(1, program.value.length)};",
+    ]
+    lines += ["", emitter.context(), SUMS]
     return "\n".join([*lines, "namespace program {", *_functions(program, emitter), "}  // namespace program", ""])
 
 
@@ -200,28 +202,35 @@ def _functions(program: Any, emitter: CudaEmitter) -> list[str]:
     value, got = program.value.name, emitter.types.got
     identity = program.identity()
     same = "fresh == before" + (" || (fresh != fresh && before != before)" if program.value.is_float else "")
-    chosen = "activate" in program.methods  # a change that does not matter is not taken
+    vector = program.value.length > 0
+    chosen = "activate" in program.methods and not vector  # a change that does not matter is not taken
     apply = "applied" if chosen else "apply"
     texts = [emitter.method(name, apply if name == "apply" else None) for name in program.methods if name != "halt"]
+    given = {name: emitter.listed(parameters) for name, parameters in PARAMETERS.items()}
 
     def define(kind: str, name: str, parameters: str, *lines: str) -> None:
         texts.append("\n".join([opening(kind, name, parameters), *(f"    {line}" for line in lines), "}", ""]))
 
     if "apply" not in program.methods:
-        define(value, apply, PARAMETERS["apply"], f"return {_default_apply(program, got)};")
+        define(value, apply, given["apply"], f"return {_default_apply(program, '[i]' if vector else '')};")
     if chosen:
-        given = _names(PARAMETERS["apply"])
-        taken = _names(PARAMETERS["activate"]).replace("v_value, v_before", "fresh, v_value")
-        lines = f"const Value fresh = applied({given});", f"return activate({taken}) ? fresh : v_value;"
-        define(value, "apply", PARAMETERS["apply"], *lines)
-    if "done" not in program.methods:
-        define("bool", "done", PARAMETERS["done"], "return false;")
+        taken = _names(given["activate"]).replace("v_value, v_before", "fresh, v_value")
+        lines = (
+            f"const Value fresh = applied({_names(given['apply'])});",
+            f"return activate({taken}) ? fresh : v_value;",
+        )
+        define(value, "apply", given["apply"], *lines)
+    missing = {"done": "false"} | ({"activate": "true"} if vector else {})
+    for name, answer in missing.items():
+        if name not in program.methods:
+            define("bool", name, given[name], f"return {answer};")
     define(value, "identity", "", f"return {emitter._constant(identity, value)};")
     define(got, "no_got", "", f"return {emitter._constant(identity, got)};")
     define("bool", "changed", "Value fresh, Value before", f"return !({same});")
-    arguments = _names(TOTAL_PARAMETERS)
+    parameters = emitter.listed(TOTAL_PARAMETERS)
+    arguments = _names(parameters)
     sums = [f"sums.of[{k}] += {emitter.total_name(name)}({arguments});" for k, name in enumerate(program.totals)]
-    define("void", "add_totals", f"Sums& sums, {TOTAL_PARAMETERS}", *sums)
+    define("void", "add_totals", f"Sums& sums, {parameters}", *sums)
     return texts
 
 
@@ -230,12 +239,14 @@ def _names(parameters: str) -> str:
     return ", ".join(item.split()[-1].strip("*&") for item in parameters.split(", "))
 
 
-def _default_apply(program: Any, got: str) -> str:
+def _default_apply(program: Any, element: str) -> str:
+    """What `apply` returns where the program has none. element: what reads one of a vector."""
+    got, old = f"got{element}", f"v_value{element}"
     if not program.combine.idempotent:
-        return f"{'' if program.value.is_float else 'wrap_'}{program.value.name}(got)"
+        return f"{'' if program.value.is_float else 'wrap_'}{program.value.name}({got})"
     if program.combine.name == "OR":
-        return "v_value | got"
-    return f"got {'<' if program.combine.name == 'MIN' else '>'} v_value ? got : v_value"
+        return f"{old} | {got}"
+    return f"{got} {'<' if program.combine.name == 'MIN' else '>'} {old} ? {got} : {old}"
 
 
 def sources() -> Path:

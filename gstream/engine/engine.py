@@ -41,7 +41,7 @@ from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.options.memory import spare_memory
 from gstream.options.run_options import RunOptions, split_cores
 from gstream.options.stopping import Asked
-from gstream.paging.kept_memory import MEMORY
+from gstream.paging.kept_memory import MEMORY, elements_of
 from gstream.paging.page_table import PageTable
 from gstream.paging.readers import QUIET
 from gstream.paging.source_pool import Sources
@@ -364,9 +364,8 @@ class Engine(LiftedCaps):
         )
         if not plan.device.resident:
             size = vertices * code.value_dtype.itemsize
-            number, shape = code.value_dtype.base, (vertices, *code.value_dtype.shape)
-            host.value = aligned_empty(size).view(number).reshape(shape)
-            host.next_value = aligned_empty(size).view(number).reshape(shape) if plan.double_buffer else host.value
+            host.value = elements_of(aligned_empty(size), code.value_dtype)
+            host.next_value = elements_of(aligned_empty(size), code.value_dtype) if plan.double_buffer else host.value
         if plan.heads is not None:
             topology = self.store.topology(plan.heads)
             host.heads[plan.heads] = (self.arrays.get(f"heads/{plan.heads}", topology.heads), 0)

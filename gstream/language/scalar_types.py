@@ -32,7 +32,7 @@ NUMPY: dict[str, np.dtype] = {
 }
 
 
-MOST_ELEMENTS = 1024  # of a vector: threads keep a few of them on their stacks
+MOST_ELEMENTS = 512  # of a vector: threads keep some of them on their stacks, and 4 KiB go to peers at once at least
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class KeptMemory:
         root = np.frombuffer(piece.memory, np.uint8)
         key = id(root)
         self._lent[key] = weakref.ref(root, lambda _: self._back(key, shelf)), piece
-        array = root[:size].view(dtype.base).reshape(count, *dtype.shape)
+        array = elements_of(root[:size], dtype)
         if fill is not None:
             array.fill(fill)
         return array
@@ -116,6 +116,11 @@ class KeptMemory:
         except ResourceError:
             unpin = nothing
         return Piece(array.data, unpin)
+
+
+def elements_of(memory: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Memory, uint8[n], as an array of a dtype; of a subarray, which NumPy views nothing as, the first axis is rows."""
+    return memory.view(dtype.base).reshape(-1, *dtype.shape)
 
 
 def nothing() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
 
 import choice
 import numpy as np
@@ -14,49 +12,16 @@ from engine_graphs import make_store, skewed_edges
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
+from vector_programs import MORE, PROGRAMS, Edges, check, expected_of, firsts, stepped
 from written import load
 
 import gstream
-from gstream.cudacode.generate import UnitShape, unit_of
 from gstream.engine.engine import Engine
 from gstream.language.program import ProgramError
 from gstream.options.run_options import RunOptions
 from pagestore.errors import UsageError
 
 V, E, PAGE, STEPS = 20_000, 40_000, 4096, 4
-PROGRAMS = """
-class Counters(Program):
-    combine, value = MAX, u8[64]
-    def start(self, v, g, i): return (v.id * 31 + i * 7) % 53
-    def send(self, u, e, g, i): return u.value[i]
-
-class Nearest(Program):
-    combine, value = MIN, u32[2]
-    def start(self, v, g, i): return i if v.id == 5 + 2 * i else INF
-    def send(self, u, e, g, i): return u.value[i] + e.weight
-
-class Diffusion(Program):
-    combine, value = SUM, f32[3]
-    def start(self, v, g, i): return 1 + v.id % (2 + i)
-    def send(self, u, e, g, i): return u.value[i] / u.degree
-    def apply(self, v, got, g, i): return 0.5 * got[i] + 0.25 * v.value[(i + 1) % 3] + v.in_degree
-    def activate(self, v, i): return abs(v.value[i] - v.before[i]) > 0.01 * v.value[0]
-    @total
-    def moved(self, v, i): return abs(v.value[i] - v.before[i])
-
-class Crossed(Program):
-    combine, value, backward = SUM, i64[2], True
-    def start(self, v, g, i): return v.id % 3 - i
-    def send(self, u, e, g, i): return u.value[1] + e.weight if i == 0 else 2 * u.value[0]
-
-class Sets(Program):
-    combine, value = OR, u32[5]
-    def start(self, v, g, i): return 2 ** 7 if v.id % 11 == i else i
-    def send(self, u, e, g, i): return u.value[i]
-    @total
-    def grown(self, v, i): return v.value[i] - v.before[i]
-"""
-MORE = ("Crossed", "Sets")  # left to the rest: kernels of their own
 NAMES = ["Counters", "Nearest", "Diffusion", *choice.also(*MORE)]
 OPTIONS = {
     "host": {},
@@ -68,75 +33,6 @@ OPTIONS = {
     "fake": {"devices": ["fake:3:2"], "batch_bytes": 2 * PAGE, "cache": "0"},
     "fake, chunks": {"devices": ["fake:5:2"], "chunk_vertices": 8192, "direction": "push", "batch_bytes": PAGE},
 }
-
-
-@dataclass
-class Edges:
-    """source[i] -> target[i] with weight[i], uint8; degrees float64."""
-
-    source: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray
-    vertices: int
-
-    def combined(self, ufunc: Any, none: Any, sent: np.ndarray, backward: bool = False) -> np.ndarray:
-        """What every vertex gets of sent[edges, length], `none` without messages."""
-        got = np.full((self.vertices, sent.shape[1]), none, sent.dtype)
-        ufunc.at(got, self.source if backward else self.target, sent)
-        return got
-
-
-def firsts(name: str, vertices: int) -> np.ndarray:
-    """First values, as `start` has them."""
-    v, i = np.arange(vertices)[:, None], np.arange({"Counters": 64, "Diffusion": 3, "Sets": 5}.get(name, 2))
-    if name == "Counters":
-        return ((v * 31 + i * 7) % 53).astype(np.uint8)
-    if name == "Nearest":
-        return np.where(v == 5 + 2 * i, i, 2**32 - 1).astype(np.uint32)
-    if name == "Diffusion":
-        return (1 + v % (2 + i)).astype(np.float32)
-    return np.where(v % 11 == i, 2**7, i).astype(np.uint32) if name == "Sets" else (v % 3 - i).astype(np.int64)
-
-
-def stepped(name: str, edges: Edges, value: np.ndarray) -> np.ndarray:
-    """Values after a superstep in which every vertex sends: of MIN, MAX and OR those that send again change nothing."""
-    out = np.bincount(edges.source, minlength=edges.vertices)[:, None]
-    into = np.bincount(edges.target, minlength=edges.vertices)[:, None]
-    there = value[edges.source]
-    if name == "Counters":
-        return np.maximum(value, edges.combined(np.maximum, 0, there))
-    if name == "Sets":
-        return value | edges.combined(np.bitwise_or, 0, there)
-    if name == "Nearest":
-        none = 2**32 - 1
-        sent = np.where(there == none, none, there.astype(np.int64) + edges.weight[:, None])
-        return np.minimum(value, edges.combined(np.minimum, none, sent)).astype(np.uint32)
-    if name == "Crossed":
-        there = value[edges.target]
-        sent = np.stack([there[:, 1] + edges.weight, 2 * there[:, 0]], axis=1)
-        return edges.combined(np.add, 0, sent, backward=True)
-    got = edges.combined(np.add, 0.0, (value / np.maximum(out, 1)).astype(np.float32)[edges.source].astype(np.float64))
-    fresh = (0.5 * got + 0.25 * np.roll(value, -1, axis=1).astype(np.float64) + into).astype(np.float32)
-    return np.where(np.abs(fresh - value) > np.float32(0.01) * fresh[:, :1], fresh, value)
-
-
-def expected_of(name: str, edges: Edges, steps: int) -> tuple[np.ndarray, dict[str, float]]:
-    """(values, totals) after so many supersteps, by plain NumPy."""
-    value = before = firsts(name, edges.vertices)
-    for _ in range(steps):
-        value, before = stepped(name, edges, value), value
-    moved = np.abs(value.astype(np.float64) - before).sum()
-    return value, {"Diffusion": {"moved": moved}, "Sets": {"grown": moved}}.get(name, {})
-
-
-def check(name: str, found: Any, expected: tuple[np.ndarray, dict[str, float]]) -> None:
-    value, totals = expected
-    assert found.value.dtype == value.dtype and found.value.shape == value.shape
-    if name == "Diffusion":
-        np.testing.assert_allclose(found.value, value, rtol=1e-5)
-    else:
-        assert np.array_equal(found.value, value)
-    assert found.totals == pytest.approx(totals, rel=1e-4)
 
 
 @pytest.fixture(scope="module")
@@ -222,11 +118,6 @@ def test_an_answer_has_lists_of_numbers(graph, tmp_path):
         result.plot()
 
 
-def test_gpus_refuse_them_in_a_line(graph):
-    with pytest.raises(UsageError, match=r"written_\d+.py:\d+: Counters has values of u8\[64\], and GPUs run"):
-        unit_of(graph[1]["Counters"], UnitShape(np.dtype(np.uint32)))
-
-
 @pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(
@@ -258,7 +149,7 @@ REFUSED = [  # text of Counters, what stands there instead, the message
     ("u.value[i]", "u.degree[i]", "`u.degree[i]` is no element of a value"),
     ("e, g, i", "e, g", "Write `def send(self, u, e, g, i)`"),
     ("def send", "def done(self, v, i): return True\n    def send", "done is for values of one number"),
-    ("u8[64]", "u8[0]", "u8[0]: a vector has 1 to 1024 numbers. Write u8[4], for example."),
+    ("u8[64]", "u8[0]", "u8[0]: a vector has 1 to 512 numbers. Write u8[4], for example."),
     ("u8[64]", "u8", "value is u8; it must be"),
     ("u8[64]", "u32", "`u.value[i]` is no element of a value"),
 ]

@@ -134,7 +134,8 @@ CLASSES = {
         "combine is missing; it must be SUM, MIN, MAX or OR. Add `combine = ...`."
     ),
     "class P(Program):\n    combine, value = MIN, int\n    def start(self, v, g): return 0": (
-        "value is <class 'int'>; it must be f32, f64, u32, u64, i32 or i64. Add `value = ...`."
+        "value is <class 'int'>; it must be f32, f64, u32, u64, i32 or i64, or a vector as f32[3] or u8[64]. "
+        "Add `value = ...`."
     ),
     "class P(Program):\n    combine, value = OR, f32\n    def start(self, v, g): return 0": (
         "combine is OR and value is f32; OR needs integers. Use value = u32 or u64."

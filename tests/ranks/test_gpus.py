@@ -23,7 +23,7 @@ WAYS = [(1, "mpi"), *(pytest.param(way, marks=pytest.mark.long) for way in ((1, 
 FEW = ("pagerank", "pagerank by blocks", "bfs", "wcc")
 MANY = (
     *FEW, "pagerank pushed by blocks", "bfs by blocks", "pagerank streamed", "pagerank by chunks",
-    "sssp", "kcore", "scc", "or by chunks", "sums by blocks",
+    "sssp", "kcore", "scc", "or by chunks", "sums by blocks", "vectors", "vectors by blocks",
 )  # fmt: skip
 NAMES = FEW if MODE == "some" else MANY
 

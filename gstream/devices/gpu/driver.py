@@ -21,7 +21,7 @@ from gstream.devices.gpu.arrays import Array, Shelves
 from gstream.devices.gpu.peer_wait import PeerWait, suspects
 from gstream.devices.gpu.prestart import CONNECTIONS, cuda_version
 from gstream.devices.job import DeviceMemoryError
-from gstream.paging.kept_memory import KeptMemory
+from gstream.paging.kept_memory import KeptMemory, elements_of
 from gstream.telemetry.trace import NO_SPAN
 from pagestore.errors import DeviceMissingError, GstreamError, ResourceError
 from pagestore.io import aligned_empty, touch
@@ -250,7 +250,7 @@ class Gpu:
         """
         if self.answers is not None:
             return self.read(address, self.answers.take(count, dtype), stream)
-        out = aligned_empty(count * np.dtype(dtype).itemsize).view(dtype)
+        out = elements_of(aligned_empty(count * np.dtype(dtype).itemsize), np.dtype(dtype))
         unpin: Callable[[], None] | None = None
         if out.nbytes >= PINNED_TO_FETCH:
             with suppress(ResourceError):

@@ -215,7 +215,7 @@ def combine_cores(state: GpuState, kernel: str, mine: Array, theirs: np.ndarray,
     Kernels read it in host memory; where they can't it is copied piece by piece.
     """
     gpu, size = state.gpu, mine.dtype.itemsize
-    step = count if gpu.reads_host else piece_bytes(state.job.vertices) // size
+    step = count if gpu.reads_host else max(1, piece_bytes(state.job.vertices) // size)
     for first in range(at, at + count, step):
         few = min(step, at + count - first)
         part = theirs[first : first + few]

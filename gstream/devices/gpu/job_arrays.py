@@ -79,7 +79,7 @@ class JobArrays(Memory):
         self.remain = self._make(self.words if plan.heads else 0, np.uint64, 0)
         self.held = self._make(self.words if plan.held_bits else 0, np.uint64, 0)
         nothing_yet = np.zeros((2, 2), np.uint64)  # two Pending of cuda/near.cu, which take turns
-        nothing_yet.view(np.uint8)[:, 8:].view(code.got_dtype)[:, 0] = code.identity
+        nothing_yet.view(np.uint8)[:, 8:].view(code.got_dtype.base)[:, 0] = code.identity
         self._pending, self._turn = self.upload(nothing_yet if plan.held_bits else nothing_yet[:0]), 0
         self.value = self._make(self.room, code.value_dtype)
         self.got = self._make(0 if code.in_place else self.room, code.got_dtype)
@@ -120,7 +120,7 @@ class JobArrays(Memory):
 
     def _hot_sources(self) -> tuple[int, int]:
         """How many of the first sources a pull holds in shared memory, and their bytes; only hubs are worth it."""
-        if self.code.idempotent or not self.plan.by_degree:
+        if self.code.idempotent or not self.plan.by_degree or self.code.vector:
             return 0, 0
         size = (self.value if self.source is None else self.source).dtype.itemsize
         room = min(self.kernels["pull_kernel"].spare_shared, int(HOT_SHARE * self.gpu.shared_bytes))

@@ -89,7 +89,7 @@ class GpuMirrors(Memory):
         array, own = state.got, self._slices[self._ranks.rank]
         gives = [(rank, self._writes[rank], self._slices[rank]) for rank in self._others]
         takes = [(rank, self._written_by[rank], own) for rank in self._others]
-        kind = f"{'f' if array.dtype.kind == 'f' else 'u'}{8 * array.dtype.itemsize}"
+        kind = f"{'f' if array.dtype.base.kind == 'f' else 'u'}{8 * array.dtype.itemsize}"
         self._swap(state, number, link, array, receivers, gives, takes, f"add_{kind}_kernel", ())
 
     def _swap(

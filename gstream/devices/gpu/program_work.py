@@ -86,7 +86,7 @@ class ProgramWork:
 
     def _tiles_for(self, pages: Launch) -> Tiles | None:
         """Of a launch that comes again and again, over cached pages that stay where they are."""
-        if self.state.code.idempotent or pages.lane is not None:
+        if self.state.code.idempotent or self.state.code.vector or pages.lane is not None:
             return None
         if pages is not self._last:
             self._last, self._again, self._tiles = pages, 0, None
@@ -107,7 +107,7 @@ class ProgramWork:
         first, last = int(table.first_vertex[pages.numbers[0]]), int(table.last_vertex[pages.numbers[-1]]) + 1
         assert host.value is not None
         state.gpu.write(lane.value.address, host.value[first:last], lane.stream)
-        state.attribute_bytes += (last - first) * host.value.itemsize
+        state.attribute_bytes += (last - first) * state.code.value_dtype.itemsize
         if lane.degree.count:
             state.gpu.write(lane.degree.address, host.degree[first:last], lane.stream)
             state.attribute_bytes += (last - first) * host.degree.itemsize
