@@ -37,6 +37,7 @@ from pagestore.update.merging import Merging
 from pagestore.update.vertices import Vertices, ids_of
 
 MISSING = ("refuse", "ignore")
+EXACT_FLOATS = 1 << 24  # whole numbers up to this one are float32s
 
 
 @dataclass
@@ -288,10 +289,13 @@ class _Updating(Conversion):
         source.dropped = meta.dropped_duplicates + getattr(self.changes.add, "dropped", 0)
         self.report.dropped_self_loops = meta.dropped_self_loops + self.loops
         raised = self.options.keep in ("max", "sum", "count") and first.duplicates > 0
-        rounded = self.weight_dtype is not None and self.weight_dtype.str[1:] != meta.weight_dtype
+        widest = max(abs(meta.min_weight or 0), abs(meta.max_weight or 0))
+        to_floats = self.weight_dtype is not None and self.weight_dtype.kind == "f" and meta.weight_dtype != "f4"
+        rounded = to_floats and widest > EXACT_FLOATS
         step = {
             "from": meta.uuid, "added": logs["add"].edges, "removed": logs["remove"].edges,
-            "vertices": len(self.vertices.new), "weights_changed": bool(raised or rounded),
+            "vertices": len(self.vertices.new), "weights": meta.weight_dtype,
+            "weights_changed": bool(raised or rounded),
         }  # fmt: skip
         source.provenance = {
             "input_of_first": meta.provenance.get("input_of_first", meta.provenance.get("input")),

@@ -144,6 +144,50 @@ def test_components_of_names_are_begun_with(tmp_path):
             refused(lambda start=start: graph.pagerank(start=start), "is an answer of wcc, not of pagerank. Leave")
 
 
+def chain(folder, weights, name="old"):
+    """A store of a path whose edges have these weights."""
+    ends = np.arange(len(weights))
+    written(folder / f"{name}.txt", np.stack([ends, ends + 1]), np.array(weights))
+    gstream.convert(folder / f"{name}.txt", folder / f"{name}.gs", weight_column=3).close()
+    return folder / f"{name}.gs"
+
+
+@pytest.mark.long  # a kernel of its own
+@pytest.mark.filterwarnings("ignore:2 integer weights are stored rounded")
+def test_sums_of_whole_numbers_go_on_where_weights_become_fractions(tmp_path):
+    """Equal to the last bit where floats count them one by one, else refused; answers without weights go on."""
+    more = written(tmp_path / "more.txt", np.array([[0, 3], [2, 1]]), np.array([3.3, 0.7]))
+    for name, weights, said in (("small", [1, 2, 5], ""), ("large", [1 << 23] * 3, "a distance past 16777216, up to")):
+        store, new = chain(tmp_path, weights, name), tmp_path / f"{name}er.gs"
+        with gstream.open(store) as graph:
+            former, hops = graph.sssp(0), graph.bfs(0)
+        gstream.update(store, new, add=more, weight_column=3).close()
+        with gstream.open(new) as graph:
+            assert graph.bfs(0, start=hops).to_numpy()["distance"].tolist() == [0, 1, 1, 2]
+            if said:
+                refused(lambda graph=graph, former=former: graph.sssp(0, start=former), said)
+            else:
+                later, whole = graph.sssp(0, start=former, certify=True), graph.sssp(0)
+                assert later.to_numpy().tobytes() == whole.to_numpy().tobytes()
+                assert graph.sssp(0, start=whole).to_numpy().tobytes() == whole.to_numpy().tobytes()
+    with gstream.open(chain(tmp_path, [0.5, 3e38, 3e38])) as graph:
+        wide = graph.sssp(0)  # float32 does not hold the sums
+        refused(lambda: graph.sssp(0, start=wide), "has sums in float64, and this run has float32. Leave start out.")
+
+
+def test_rows_in_any_order_are_begun_with(tmp_path):
+    store, _ = updated(tmp_path)
+    former = answer(store, "wcc", tmp_path)
+    table = pq.read_table(tmp_path / "wcc.parquet")
+    rows = np.random.default_rng(5).permutation(len(table))
+    pq.write_table(table.take(rows), tmp_path / "mixed.parquet", row_group_size=700)
+    twice = np.append(np.arange(len(table)), 0)
+    pq.write_table(table.take(twice), tmp_path / "twice.parquet", row_group_size=700)
+    with gstream.open(store) as graph:
+        assert np.array_equal(graph.wcc(start=tmp_path / "mixed.parquet").to_numpy(), former.to_numpy())
+        refused(lambda: graph.wcc(start=tmp_path / "twice.parquet"), "has a row before. Drop one.")
+
+
 def refused(call, said):
     with pytest.raises((UsageError, InputError), match=re.escape(said)) as caught:
         call()

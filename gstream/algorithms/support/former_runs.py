@@ -4,6 +4,9 @@ reads the answer.
 Ranks may come from any graph: the iteration has one fixed point. Distances and components hold after edges were added,
 and not after some were removed. So the answer must say which run and which store it is of, and the store must say that
 nothing was removed since (`changes` in its provenance, which `gstream update` writes).
+
+Sums of weights must also be rounded as a whole run rounds them. Of fractional weights they must have had the type that
+they have now. Of whole numbers they are exact, as long as that type counts whole numbers one by one.
 """
 
 from __future__ import annotations
@@ -39,18 +42,24 @@ def check_former(session: Session, answer: GivenAnswer, algorithm: str, **option
             )
     if about["uuid"] == meta.uuid:
         return
-    changes = meta.provenance.get("changes", [])
-    since = next((at for at, step in enumerate(changes) if step["from"] == about["uuid"]), None)
-    if since is None:
+    changes = _changes_since(session, answer)
+    if not changes:
         raise UsageError(
             f"{answer.said}: is of another store, from which {session.store.path} was not made by gstream "
             f"update. {AGAIN}"
         )
-    removed = sum(step["removed"] for step in changes[since:])
-    if removed or any(step["weights_changed"] for step in changes[since:]):
+    removed = sum(step["removed"] for step in changes)
+    if removed or (algorithm == "sssp" and any(step["weights_changed"] for step in changes)):
         were = "was" if removed == 1 else "were"
         what = f"{show_things(removed, 'edge')} {were} removed" if removed else "weights changed"
         raise UsageError(f"{answer.said}: {what} since, so {algorithm} must begin anew. {AGAIN}")
+
+
+def _changes_since(session: Session, answer: GivenAnswer) -> list[dict[str, Any]]:
+    """Updates between the store of an answer and this one."""
+    changes = session.meta.provenance.get("changes", [])
+    since = (at for at, step in enumerate(changes) if answer.about and step["from"] == answer.about["uuid"])
+    return changes[next(since, len(changes)) :]
 
 
 def _of_another(answer: GivenAnswer, algorithm: str) -> UsageError:
@@ -66,16 +75,29 @@ def _text(value: Any) -> str:
     return ", ".join(sorted(map(str, listed)))
 
 
-def former_distances(session: Session, answer: GivenAnswer, dtype: np.dtype, none: Any) -> np.ndarray:
-    """dtype[V]: distances, `none` where there is none, as of new vertices. Raises InputError for a negative one."""
+def former_distances(session: Session, answer: GivenAnswer, dtype: np.dtype, none: Any, sums: bool) -> np.ndarray:
+    """dtype[V]: distances, `none` where there is none, as of new vertices. sums: of weights.
+
+    Raises InputError for a negative one, UsageError for sums that a whole run might round otherwise.
+    """
     distance = np.full(session.meta.vertices, none, dtype)
     session.reserve(distance)
+    changes = _changes_since(session, answer)
+    was = changes[0].get("weights", session.meta.weight_dtype) if changes else session.meta.weight_dtype
+    most = 1 << (np.finfo(dtype).nmant + 1 if dtype.kind == "f" else 53)  # tables hold whole numbers as float64
     for found, values in answer.batches(session, answer.column("distance")):
         there = np.asarray(values.is_valid())
         numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
         there &= np.isfinite(numbers)
         if (numbers[there] < 0).any():
             raise InputError(f"{answer.where}: has a negative distance. Name the answer of a run.")
+        if sums and was == "f4" and numbers.dtype != dtype:
+            raise UsageError(f"{answer.said}: has sums in {numbers.dtype}, and this run has {dtype}. {AGAIN}")
+        if sums and was != "f4" and numbers[there].max(initial=0) > most:
+            raise UsageError(
+                f"{answer.said}: has a distance past {most}, up to which {dtype if dtype.kind == 'f' else 'float64'} "
+                f"counts whole numbers, so sssp must begin anew. {AGAIN}"
+            )
         distance[found[there]] = numbers[there].astype(dtype)
     return distance
 

@@ -24,6 +24,7 @@ from pagestore.rowtext import DELIMITERS, ENDINGS, parted_name
 VERTEX = "vertex"
 READ = {".parquet": "_parquet", ".arrow": "_arrow", ".npy": "_numpy", **dict.fromkeys(ENDINGS, "_text")}
 BATCH_ROWS = 1 << 18
+MOST_ID = (1 << 63) - 1
 Batches = Iterator[tuple[np.ndarray, Any]]
 
 
@@ -142,7 +143,7 @@ class GivenAnswer:
     def batches(self, session: Session, name: str) -> Batches:
         """(store IDs u8[n], Arrow array of the column) of all rows, by batches. Raises InputError for a row of a vertex
         that the graph does not have, or of one that had a row before."""
-        seen, first = np.zeros(session.meta.vertices, bool), 0
+        seen, first, last = np.zeros(session.meta.vertices, bool), 0, -1
         session.reserve(seen)
         row = partial("{}: row {}: ".format, self.where)
         self._by_names = session.meta.id_kind == "strings"
@@ -151,8 +152,9 @@ class GivenAnswer:
                 ids = batch.column(batch.schema.get_field_index(VERTEX))
                 listed: Any = ids.to_pylist() if ids.null_count or not is_whole(ids) else ids.to_numpy()
                 found = session.store.lookup(listed, VERTEX, InputError, lambda at, first=first: row(first + at))
-                ascending = np.sort(found)  # np.unique takes fifty times as long
-                if (ascending[1:] == ascending[:-1]).any() or seen[found].any():
+                ascends = isinstance(listed, np.ndarray) and _ascends(listed, last)  # as gstream writes answers
+                last = MOST_ID if not ascends else int(listed[-1]) if len(listed) else last
+                if not ascends and (seen[found].any() or not _ascends(np.sort(found), -1)):
                     alone = np.zeros(len(found), bool)
                     alone[np.unique(found, return_index=True)[1]] = True
                     at = int(np.flatnonzero(seen[found] | ~alone)[0])
@@ -161,6 +163,11 @@ class GivenAnswer:
                 yield found, batch.column(batch.schema.get_field_index(name))
                 first += len(found)
         session.release(seen)
+
+
+def _ascends(numbers: np.ndarray, last: int) -> bool:
+    """Whether each number is greater than the one before, and the first than `last`."""
+    return len(numbers) == 0 or (int(numbers[0]) > last and bool((numbers[1:] > numbers[:-1]).all()))
 
 
 def is_whole(column: Any) -> bool:

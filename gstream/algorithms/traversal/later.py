@@ -55,7 +55,7 @@ def go_on(
     held = vertices * (np.dtype(dtype).itemsize + READ_BYTES)
     session.check_memory(held, alone=later, weights=weighted)
     none = unreached(dtype)
-    distance = former_distances(session, answer, dtype, none)
+    distance = former_distances(session, answer, np.dtype(dtype), none, weighted)
     push = session.store.has("out")
     name, kernel = "out" if push else "in", relax if weighted else step_on
     front, changed, rounds = bits_where(distance != none), bitmap(vertices), 0
