@@ -330,6 +330,16 @@ def hyperball(case: Case, own: dict[str, Any], answer: Any) -> Found:
     return Found({}, "pairs within one edge, counted")
 
 
+def stats(case: Case, own: dict[str, Any], answer: Any) -> Found:
+    graph, said = case.igraph, answer.summary
+    samples, theirs = case.repeated(lambda: (graph.transitivity_undirected(), graph.assortativity_degree(False)))
+    for name, value in zip(("transitivity", "assortativity"), theirs, strict=True):
+        check(abs(said[name] - value) <= 1e-9, f"stats: {name} differs from igraph's")
+    degree = case.csr.degree
+    check(said["degree"]["greatest"] == int(degree.max(initial=0)), "stats: the greatest degree is another")
+    return Found({"igraph, transitivity and assortativity alone": samples}, "igraph's, degrees by counting")
+
+
 def simulation(case: Case, own: dict[str, Any], answer: Any) -> Found:
     """Heat, circuit and neural network by the equations of gstream/programs/, on scipy's mat-vec."""
     matrix, vertices, name = case.matrix, case.csr.vertices, answer.columns[1]

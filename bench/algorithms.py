@@ -109,7 +109,7 @@ ROWS = (
     Row("radius", below=2, peer=others.radius),  # 16 programs of a few sweeps each
     Row("hyperball", below=2, peer=others.hyperball),
     Row("cdlp", below=2, peer=others.cdlp),
-    Row("stats", below=2),
+    Row("stats", below=2, peer=others.stats),
     Row("modularity", below=2, options=hundred_groups, peer=community_peers.modularity),
     Row("leiden", below=2, peer=community_peers.leiden),
     Row("louvain", below=2, peer=community_peers.louvain),

@@ -196,6 +196,7 @@ def decoded_sum(path: Path, topology: str) -> tuple[int, int]:
     with pagestore.open_store(path) as store:
         strings = store.meta.id_kind == "strings"
         ids = np.arange(store.meta.vertices) if strings else store.user_ids()
+        ids = ids[store.natural_ids().astype(np.int64)]
         for _, page in decode_topology(store.topology(topology)):
             ends = ids[page.source.astype(np.int64)], ids[page.target.astype(np.int64)]
             count += len(ends[0])

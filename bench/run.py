@@ -21,7 +21,8 @@ from bench.figures import Figure  # noqa: E402
 from bench.graphs import EDGE_FACTOR, SEED  # noqa: E402
 from bench.harness import Task  # noqa: E402
 
-MEASUREMENTS = ("cli", "task", "convert", "pagerank", "bfs", "components", "sssp", "algorithms", "stream", "stripes")
+MEASUREMENTS = ("cli", "task", "convert", "pagerank", "bfs", "components", "sssp", "algorithms", "changes",
+                "stream", "stripes")  # fmt: skip
 ONCE = ("cli",)  # measured without a graph
 DEFAULT_SCALES = (20, 22)
 QUICK_SCALES = (16,)

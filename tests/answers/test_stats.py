@@ -116,6 +116,19 @@ def test_distances_are_within_their_confidence(tmp_path):
     assert abs(found["average_distance"] - exact) <= 3 * found["standard_error"] * exact
 
 
+@pytest.mark.parametrize("vertices, edges", [(0, 0), (1, 0), (1, 1), (2, 2)])
+def test_figures_that_nothing_defines_are_nan(vertices, edges):
+    """Of no vertex, of one, of a self-loop, and of two loops: certified, without a warning or a division by 0."""
+    ends = np.arange(edges)
+    with gstream.from_edges(ends, ends, num_vertices=vertices) as graph:
+        found = graph.stats(certify=True).summary
+    degree = np.full(vertices, 2 if edges else 0)
+    assert found["degree"] == ({} if not vertices else figures(degree))
+    assert math.isnan(found["assortativity"]) and math.isnan(found["reciprocity"])
+    assert (found["transitivity"], found["triangles"], found["effective_diameter"]) == (0, 0, 0)
+    assert "average_distance" not in found
+
+
 def test_wrong_figures_are_refused(tmp_path, monkeypatch):
     with gstream.open(big_example(True).stored(tmp_path)) as graph:
         right = stats.assortativity
