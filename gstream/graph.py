@@ -349,7 +349,7 @@ def run_program_on(engine: Any, program: Program, parameters: dict[str, Any]) ->
 
     cls = type(program)
     with Session(engine) as session:
-        outcome = session.run(program)
+        outcome = session.run(program, stay=session.ranks is not None)
         found = session.finish(outcome.supersteps, outcome.converged)
     least, signed = cls.combine.name == "MIN", cls.value.least != 0
     nothing = least or cls.combine.name == "MAX" and signed  # 0 of unsigned numbers is a value like others

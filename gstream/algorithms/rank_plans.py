@@ -56,10 +56,10 @@ class RankEngine(PlannedEngine):
         self.exchange = replace(self.exchange, partition=Partition.equal(len(here) * ranks, ranks), notifies=False)
         self._alone, self.graph = self.exchange, replace(self.graph, apart=2 * (ranks - 1), in_parts=True)
 
-    def plan(self, program: Any, code: Any = None) -> Plan:
+    def plan(self, program: Any, code: Any = None, stay: bool = False) -> Plan:
         """As of Engine."""
         self.program = program
-        return super().plan(program, code)
+        return super().plan(program, code, stay)
 
 
 def rank_facts(

@@ -84,8 +84,9 @@ def carry_out_in(ranks: Ranks, given: dict[str, Any], others: list[Any]) -> None
     way, log_file = (given["progress"], given["log_file"]) if ranks.first else ("off", None)
     logs.begin(way, log_file, surroundings.typed, others)
     alone = {} if ranks.first else dict.fromkeys(OF_FIRST)
+    whole = given["output"] == TO_STDOUT or any(given[name] is not None for name in OF_FIRST)
     with only_first(ranks):
-        carry_out({**given, **alone}, Task(()), Link(), ranks)
+        carry_out({**given, **alone, "whole": whole}, Task(()), Link(), ranks)
 
 
 def given_to(given: dict[str, Any], task: Task) -> dict[str, Any]:
@@ -163,6 +164,8 @@ def compute(
                 result = start(graph, algorithm, own, parameters, given["certify"])
             seconds = time.perf_counter() - began
             about = graph.info
+    if given.get("whole"):  # what one rank writes alone
+        result.become_whole()
     if output is not None and ranks is not None:
         write_part(result, output, ranks, given["ldbc"], alone)
     elif output is not None:

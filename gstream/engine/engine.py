@@ -173,22 +173,23 @@ class Engine(LiftedCaps):
         limited = self.options.max_supersteps is not None if limited is None else limited
         return compile_host(program, shape, self.store.lookup, limited)
 
-    def plan(self, program: Any, code: Any = None) -> Plan:
-        """What running `program` will hold and move. Raises UsageError or ResourceError where it can't be run."""
+    def plan(self, program: Any, code: Any = None, stay: bool = False) -> Plan:
+        """What running `program` will hold and move. stay: as of `run`. Raises UsageError or ResourceError where it
+        can't be run."""
         code = code or self.compile(program)
-        plan = self._plan_on(self.exchange, program, code)
+        plan = self._plan_on(self.exchange, program, code, stay)
         if plan.copies and plan.devices > 1 and self.ranks is None:
-            one = self._plan_on(self._alone, program, code)
+            one = self._plan_on(self._alone, program, code, stay)
             if is_faster_alone(one, plan):
                 now = self.costs.looked_again(plan.constants)
                 if now is plan.constants or is_faster_alone(one, replace(plan, constants=now)):
                     return replace(one, spared=plan.devices - 1)
         return plan
 
-    def _plan_on(self, exchange: Exchange, program: Any, code: Any) -> Plan:
+    def _plan_on(self, exchange: Exchange, program: Any, code: Any, stay: bool) -> Plan:
         """The plan of a program for the devices of an exchange: all, or the first one."""
         options = replace(self.options, direction="auto", chunk_vertices=None) if self.any_way else self.options
-        graph = self.graph.turn() if type(program).backward else self.graph
+        graph = replace(self.graph.turn() if type(program).backward else self.graph, stays=stay)
         caps = [NO_CAP if room is None else room for room in self._device_memories()]
         places = [
             Place(not device.in_place, cap, exchange.first) for device, cap in zip(exchange.devices, caps, strict=False)
@@ -221,7 +222,7 @@ class Engine(LiftedCaps):
     ) -> RunOutcome:  # fmt: skip
         """Run a Program to its end, or for max_supersteps (default: the options').
 
-        asked: what the user asked for, where that is not the program itself. stay: values may stay on the device.
+        asked: what the user asked for, if not the program itself. stay: values may stay on devices, or with ranks.
         watch(superstep, value[V]) is called after the start (0) and after every superstep; it may not keep the array.
         Raises UsageError (also for a source that is not in the graph), ResourceError, StoreError (a damaged page).
         """
@@ -232,7 +233,7 @@ class Engine(LiftedCaps):
         code = self.compile(program, limited=limited)
         with make_keeper(self.options, self.store.meta, code, limit, asked, self.keeper) as keeper:
             while True:
-                plan = self.plan(program, code)
+                plan = self.plan(program, code, stay)
                 try:
                     outcome = self._run(code, plan, limit, asked, watch, keeper, stay)
                     break

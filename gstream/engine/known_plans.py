@@ -26,7 +26,7 @@ class KnownPlans:
         reads: tuple[int, Callable[[], int]], decodes: bool,
     ) -> Plan:  # fmt: skip
         """As of make_plan. beside: its `taken` and `later`; reads: how many are under way, and who may change that."""
-        of = graph.turned, graph.apart, graph.vertices, graph.own
+        of = graph.turned, graph.apart, graph.vertices, graph.own, graph.stays
         kind = type(code.program), code.in_place, *of, len(places), tells
         rest = (
             options.direction, options.chunk_vertices, tuple(places), partition, host_memory, tuple(sorted(known)),

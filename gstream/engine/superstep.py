@@ -171,8 +171,8 @@ class Supersteps(RunState):
         return following
 
     def values(self, stay: bool = False) -> Any:
-        """value[V] in store order. stay: on the device that has them, if the run is over and there are no ranks."""
-        stay &= self.exchange.ranks is None
+        """value[V] in store order. stay: where they are, on the device or, of slices alone, in the memory of ranks."""
+        stay &= self.exchange.ranks is None or self.plan.graph.own is not None
         if self.resident:
             return self.exchange.values(stay)
         assert self.host.value is not None

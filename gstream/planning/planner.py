@@ -44,6 +44,7 @@ from pagestore.errors import CapError, UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
 
 NO_CAP = 1 << 62
+ROW_BYTES = 24  # a row of a rank, while ranks hand each other values by the order of rows: its vertex, rank and place
 
 
 @dataclass(frozen=True)
@@ -175,8 +176,11 @@ class Memory:
         if self.options.checkpoint is not None:
             bitmaps = 2 * 8 * -(-graph.whole // 64)
             held["checkpoint"] = bitmaps + (0 if layout.resident and self.copies else values)
-        if graph.of:
+        if graph.of and not (graph.stays and graph.own):
             held["values of all ranks"] = graph.of * code.value_dtype.itemsize
+        elif graph.of and graph.own:
+            first, last = graph.own.own
+            held["values of the slice"] = (last - first) * (2 * code.value_dtype.itemsize + ROW_BYTES)
         return {name: size for name, size in held.items() if size}
 
     def fit(self) -> list[DeviceFit]:

@@ -1,11 +1,24 @@
-"""A vector in the memory of a device, which stands for an array of the host's until somebody reads it there."""
+"""A vector in the memory of a device, or of several ranks, which stands for an array of the host's until somebody reads
+it there."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from pagestore import Store
+
+
+class HeldRows(NamedTuple):
+    """Values of neighbouring rows, from number `first` on, in the order of rows. everybody: what each rank gives."""
+
+    first: int
+    values: np.ndarray
+    everybody: Callable[[Any], list[Any]]
 
 
 class Held(ABC):
@@ -28,6 +41,19 @@ class Held(ABC):
     @abstractmethod
     def take(self, places: np.ndarray) -> np.ndarray:
         """The values at some places (integers[n])."""
+
+    @property
+    def of_ranks(self) -> bool:
+        """Whether no process has all of them, and each rank has some."""
+        return False
+
+    def rows(self, store: Store) -> HeldRows:
+        """The rows of this rank, where values are `of_ranks`."""
+        raise NotImplementedError
+
+    def count(self, call: Callable[[np.ndarray], int]) -> int:
+        """The sum of what a call gives for all values, some at a time."""
+        return call(self.host())
 
     @abstractmethod
     def leave(self) -> None:

@@ -5,11 +5,13 @@ Values that come after the best of so far are passed over by one comparison, so 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gstream.records.held import HeldRows
 from gstream.results.column import Column
 from gstream.results.pieces import in_stretches
 
@@ -22,11 +24,28 @@ STEP = 1 << 16  # values at a time, that stay in a core's cache
 def best_rows(store: Store, column: Column, count: int, largest: bool, threads: int) -> tuple[np.ndarray, np.ndarray]:
     """(natural indices, store IDs), int64[<= count], best first: the least values or the largest, ties by natural
     index; rows without a value are left out."""
+    if column.held is not None and column.held.of_ranks:
+        return _best_of_ranks(store, column, count, largest, column.held.rows(store))
     names = None if store.meta.order == "natural" else store.natural_ids()
     found = in_stretches(len(column.values), threads, partial(_best_among, column, names, count, largest))
     keys, natural, places = (np.concatenate(each) for each in zip(*found, strict=True))
     chosen = least(keys, natural, count)
     return natural[chosen], places[chosen]
+
+
+def _best_of_ranks(
+    store: Store, column: Column, count: int, largest: bool, share: HeldRows
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same of values that ranks have: each looks at its own rows."""
+    own = replace(column, values=share.values)
+    keys, natural, _ = _best_among(own, None, count, largest, 0, len(share.values))
+    all_keys, all_natural = zip(*share.everybody((keys, natural + share.first)), strict=True)
+    keys, natural = np.concatenate(all_keys), np.concatenate(all_natural)
+    chosen = natural[least(keys, natural, count)]
+    places = np.empty(len(chosen), np.int64)
+    for at, row in enumerate(chosen.tolist()):
+        places[at] = store.store_ids(row, row + 1)[0]
+    return chosen, places
 
 
 def _best_among(

@@ -51,6 +51,25 @@ def difference(one: Result, two: Result) -> str:
     return ""
 
 
+def apart(folder: Path, ranks: Ranks) -> str:
+    """What goes wrong where ranks write rows of their own, and find the best, without any of them having all values."""
+    told = ""
+    for store, what, own in (("wide", "pagerank", {"iterations": 2}), ("directed", Shares(), {})):
+        case = Case(store, what, own, {} if own else {"max_supersteps": 2})
+        alone, found = run(folder, case, None), run(folder, case, ranks, in_parts=True)
+        part = found.part(ranks.rank, ranks.size)
+        rows = [rows for _, rows in part.numpy_rows()]
+        joined = np.concatenate([one for each in ranks.everybody(rows) for one in each])
+        for name in alone.columns:
+            told += "" if np.allclose(joined[name], alone[name], 1e-6, 1e-12) else f"{store}: rows of {name}; "
+        told += (
+            "" if [row["vertex"] for row in found.top(9)] == [row["vertex"] for row in alone.top(9)] else "the best; "
+        )
+        told += "" if np.isclose(found.at(7)[name], alone.at(7)[name], 1e-6) else "one row; "
+        told += "" if found._columns[0].held.of_ranks else "a rank has all values; "
+    return told
+
+
 def refusal(folder: Path, case: Case, ranks: Ranks) -> str:
     """What is said to a run that ranks can't share."""
     try:
@@ -137,6 +156,7 @@ def main() -> None:
     found["drawn"] = drawn(folder, ranks) if "betweenness" in sys.argv else ""
     found["drawn graphs"] = of_drawn_graphs(folder, ranks, 6) if "betweenness" in sys.argv else ""
     found["volumes"], found["room"] = volumes(folder, ranks, run), room(folder, ranks)
+    found["apart"] = apart(folder, ranks)
     found["state"], found["streamed"] = state(folder, ranks), streamed(folder, ranks)
     for name in sys.argv[2:]:
         if name in REFUSED:

@@ -58,6 +58,10 @@ def test_a_rank_has_the_state_of_its_slice_and_mirrors_alone(outcome):
         assert own < whole * min(share + 0.02, 0.95)
 
 
+def test_ranks_write_rows_of_their_own_and_none_has_all_values(outcome):
+    assert [found["apart"] for found in outcome] == [""] * len(outcome)
+
+
 def test_sums_go_to_other_ranks_while_pages_stream(outcome):
     for found in outcome:
         kinds = found["streamed"]

@@ -128,7 +128,7 @@ def run_pagerank(
         return [Column("pagerank", rank)], session.finish(sweeps, converged or fixed, unread) | {"l1_change": change}
     if isinstance(program, WeightedPageRank):
         program.strength = _strengths(session)  # type: ignore[assignment]
-    stay = not isinstance(program, (WeightedPageRank, PersonalizedPageRank))
+    stay = session.may_stay() and not isinstance(program, (WeightedPageRank, PersonalizedPageRank))
     outcome = session.run(program, max_supersteps=iterations if fixed else max_iter, stay=stay, exactly=fixed)
     if isinstance(program, WeightedPageRank):
         strength: Any = program.strength

@@ -180,6 +180,11 @@ class Session(Keeping, GpuRoom):
         self.stats = outcome.stats.after(self.stats)
         return outcome
 
+    def may_stay(self, whole: bool = False) -> bool:
+        """Whether values may stay where a run leaves them: on a device, or, unless the call or its certificate takes
+        them `whole`, a slice with each rank."""
+        return self.ranks is None or not (whole or self.proof_bytes)
+
     @property
     def on_gpus(self) -> bool:
         """Whether all devices are GPUs, so that they run record kernels themselves."""

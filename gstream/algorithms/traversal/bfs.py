@@ -86,7 +86,8 @@ def run_bfs(
     aim = Targets(session, sources, targets, "bfs", weighted=False)
     depth = min((one for one in (depth_limit, aim.steps) if one is not None), default=None)
     if start is None:
-        outcome = session.run(program, max_supersteps=depth, stay=True)
+        stay = session.may_stay(whole=predecessors or targets is not None)
+        outcome = session.run(program, max_supersteps=depth, stay=stay)
         distance, supersteps, converged = outcome.value, outcome.supersteps, outcome.converged
     else:
         refuse_ends(depth_limit, targets)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from gstream.devices.base import Call, Feeding
 from gstream.devices.host.device import HostDevice
 from gstream.devices.host.mirrors import Mirrors
 from gstream.devices.host.rank_exchange import RankExchange
+from gstream.devices.host.rank_values import RankValues
 from gstream.devices.host.streamed_sums import ENDLESS, PIECES, StreamedSums
 from gstream.devices.host.vertex_state import COMBINE, bit_words, degrees_of_bits
 from gstream.devices.job import Range, Step
@@ -128,11 +130,10 @@ class OwnSliceExchange(RankExchange):
     def agreed(self, choice: bool) -> bool:
         return bool(self.ranks.of_first(choice))
 
-    def values(self, stay: bool = False) -> np.ndarray:
-        found = np.empty(self.ids.slices[-1][1], self._state.code.value_dtype)
-        found[slice(*self.ids.own)] = self._state.value[slice(*self.ids.own_numbers)]
-        self.ranks.gather(found, self.ids.slices)
-        return found
+    def values(self, stay: bool = False) -> Any:
+        own = self._state.value[slice(*self.ids.own_numbers)].astype(self._state.code.value_dtype)
+        found = RankValues(self.ranks, own, list(self.ids.slices))
+        return found if stay else found.host()
 
     def active_bits(self) -> np.ndarray:
         found = np.zeros(-(-self.ids.slices[-1][1] // 64), np.uint64)

@@ -1,0 +1,85 @@
+"""Values of all vertices, of which each rank has those of its own slice.
+
+All ranks make the same calls, in the same order. What needs them whole asks for `host`: from then on each rank has them
+all, and asks nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gstream.devices.job import Range
+from gstream.devices.ranks import Ranks
+from gstream.records.held import Held, HeldRows
+from pagestore import Store
+
+
+class RankValues(Held):
+    """own: of this rank's slice; slices: of all ranks, by store IDs."""
+
+    def __init__(self, ranks: Ranks, own: np.ndarray, slices: list[Range]) -> None:
+        super().__init__(slices[-1][1], own.dtype)
+        self.ranks, self._own, self._slices = ranks, own, slices
+        self._host: np.ndarray | None = None
+        self._rows: HeldRows | None = None
+
+    def count_unlike(self, none: Any) -> int:
+        return self.count(lambda values: int(np.count_nonzero(values != none)))
+
+    def count(self, call: Callable[[np.ndarray], int]) -> int:
+        return call(self._host) if self._host is not None else int(sum(self.ranks.everybody(call(self._own))))
+
+    def take(self, places: np.ndarray) -> np.ndarray:
+        if self._host is not None:
+            return self._host[places]
+        first, last = self._slices[self.ranks.rank]
+        found, here = np.zeros(len(places), self.dtype), (places >= first) & (places < last)
+        found[here] = self._own[places[here].astype(np.int64) - first]
+        self.ranks.combine(found.view(np.uint8), "or")
+        return found
+
+    def leave(self) -> None:
+        self.host()
+
+    def changed(self) -> None:
+        return None
+
+    def host(self) -> np.ndarray:
+        if self._host is None:
+            self._host = np.empty(self.size, self.dtype)
+            self._host[slice(*self._slices[self.ranks.rank])] = self._own
+            self.ranks.gather(self._host, self._slices)
+        return self._host
+
+    @property
+    def of_ranks(self) -> bool:
+        return self._host is None
+
+    def rows(self, store: Store) -> HeldRows:
+        if self._rows is None:
+            begin = self._slices[self.ranks.rank][0]
+            in_order = store.meta.order == "natural"
+            self._rows = HeldRows(begin, self._own, self.ranks.everybody) if in_order else self._rows_of(store)
+        return self._rows
+
+    def _rows_of(self, store: Store) -> HeldRows:
+        """Rows that have another order than the store: their values come from the ranks of their slices."""
+        ranks, rank, size = self.ranks, self.ranks.rank, self.ranks.size
+        first, last = (self.size * number // size for number in (rank, rank + 1))
+        wanted = store.store_ids(first, last).astype(np.uint64)
+        ends = np.array([end for _, end in self._slices], np.uint64)  # an empty slice ends where those before do
+        owner = np.searchsorted(ends, wanted, "right")
+        places = [np.flatnonzero(owner == number) for number in range(size)]
+        asked = ranks.everybody([len(one) for one in places])
+        found, begin = np.empty(last - first, self.dtype), self._slices[rank][0]
+        found[places[rank]] = self._own[wanted[places[rank]].astype(np.int64) - begin]
+        for step in range(1, size):
+            to, source = (rank + step) % size, (rank - step) % size
+            others, values = np.empty(asked[source][rank], np.uint64), np.empty(len(places[to]), self.dtype)
+            ranks.swap(wanted[places[to]], to, others, source)
+            ranks.swap(self._own[others.astype(np.int64) - begin], source, values, to)
+            found[places[to]] = values
+        return HeldRows(first, found, ranks.everybody)
