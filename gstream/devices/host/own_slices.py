@@ -131,7 +131,7 @@ class OwnSliceExchange(RankExchange):
         return bool(self.ranks.of_first(choice))
 
     def values(self, stay: bool = False) -> Any:
-        own = self._state.value[slice(*self.ids.own_numbers)].astype(self._state.code.value_dtype)
+        own = self._state.value[slice(*self.ids.own_numbers)].copy()
         found = RankValues(self.ranks, own, list(self.ids.slices))
         return found if stay else found.host()
 

@@ -18,13 +18,21 @@ from pagestore import Store
 
 
 class RankValues(Held):
-    """own: of this rank's slice; slices: of all ranks, by store IDs."""
+    """own: of this rank's slice, which may be vectors; slices: of all ranks, by store IDs."""
 
     def __init__(self, ranks: Ranks, own: np.ndarray, slices: list[Range]) -> None:
         super().__init__(slices[-1][1], own.dtype)
         self.ranks, self._own, self._slices = ranks, own, slices
         self._host: np.ndarray | None = None
         self._rows: HeldRows | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return self._empty(1).nbytes * self.size
+
+    def _empty(self, count: int) -> np.ndarray:
+        """Room for values."""
+        return np.empty((count, *self._own.shape[1:]), self.dtype)
 
     def count_unlike(self, none: Any) -> int:
         return self.count(lambda values: int(np.count_nonzero(values != none)))
@@ -36,7 +44,7 @@ class RankValues(Held):
         if self._host is not None:
             return self._host[places]
         first, last = self._slices[self.ranks.rank]
-        found, here = np.zeros(len(places), self.dtype), (places >= first) & (places < last)
+        found, here = np.zeros_like(self._empty(len(places))), (places >= first) & (places < last)
         found[here] = self._own[places[here].astype(np.int64) - first]
         self.ranks.combine(found.view(np.uint8), "or")
         return found
@@ -49,7 +57,7 @@ class RankValues(Held):
 
     def host(self) -> np.ndarray:
         if self._host is None:
-            self._host = np.empty(self.size, self.dtype)
+            self._host = self._empty(self.size)
             self._host[slice(*self._slices[self.ranks.rank])] = self._own
             self.ranks.gather(self._host, self._slices)
         return self._host
@@ -74,11 +82,11 @@ class RankValues(Held):
         owner = np.searchsorted(ends, wanted, "right")
         places = [np.flatnonzero(owner == number) for number in range(size)]
         asked = ranks.everybody([len(one) for one in places])
-        found, begin = np.empty(last - first, self.dtype), self._slices[rank][0]
+        found, begin = self._empty(last - first), self._slices[rank][0]
         found[places[rank]] = self._own[wanted[places[rank]].astype(np.int64) - begin]
         for step in range(1, size):
             to, source = (rank + step) % size, (rank - step) % size
-            others, values = np.empty(asked[source][rank], np.uint64), np.empty(len(places[to]), self.dtype)
+            others, values = np.empty(asked[source][rank], np.uint64), self._empty(len(places[to]))
             ranks.swap(wanted[places[to]], to, others, source)
             ranks.swap(self._own[others.astype(np.int64) - begin], source, values, to)
             found[places[to]] = values
