@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from inspect import Parameter, Signature
 from typing import Any
 
-from gstream.algorithms.declaration import Algorithm
+from gstream.algorithms.declaration import VERTEX_SET, Algorithm, singular
 from gstream.algorithms.registry import ALGORITHMS, add_installed
+from gstream.options.wording import in_python
+from pagestore.errors import UsageError
 
 
 class Methods(ABC):
@@ -46,6 +48,8 @@ def method_of(algorithm: Algorithm) -> Callable[..., Any]:
         bound = signature.bind(*arguments, **named)
         bound.apply_defaults()
         given = bound.arguments
+        with in_python():
+            one_by_one(algorithm, given)
         own = {option.name: kept(given[option.name]) for option in algorithm.options}
         return given["self"].execute(algorithm.name, own, given["certify"], **given["options"])
 
@@ -53,6 +57,17 @@ def method_of(algorithm: Algorithm) -> Callable[..., Any]:
     method.__doc__, method.__module__ = algorithm.docstring, "gstream.graph"
     method.__signature__ = signature  # type: ignore[attr-defined]
     return method
+
+
+def one_by_one(algorithm: Algorithm, given: dict[str, Any]) -> None:
+    """target=ID, or several, as targets=[...]. Raises UsageError where both are given."""
+    for option in algorithm.options:
+        single = singular(option.name)
+        if option.kind != VERTEX_SET or (named := given["options"].pop(single, None)) is None:
+            continue
+        if given[option.name] is not None:
+            raise UsageError(f"{single}, {option.name}: both name vertices. Pass one of them.")
+        given[option.name] = [named] if isinstance(named, str) or not isinstance(named, Iterable) else named
 
 
 def kept(value: Any) -> Any:

@@ -23,7 +23,7 @@ class Methods(ABC):
         - source: a user ID or several; start here.
         - depth_limit: go at most N edges far; default: to the end.
         - predecessors: the column predecessor, and the pass that finds it.
-        - targets: user IDs, or a file with vertices, one a line: end where the farthest of them is reached.
+        - targets, or target: user IDs, or a file with vertices, one a line: end where the farthest of them is reached.
         - start: a result, a table, a mapping from user IDs, or a file with the answer of an earlier run, as of the
           store before an update, to go on from.
         - certify: prove the answer (exact).
@@ -69,7 +69,7 @@ class Methods(ABC):
         - predecessors: the column predecessor, and the pass that finds it.
         - float64: values in double precision.
         - cutoff: vertices farther away count as not reached.
-        - targets: user IDs, or a file with vertices, one a line: end where the farthest of them is reached.
+        - targets, or target: user IDs, or a file with vertices, one a line: end where the farthest of them is reached.
         - execution: async: new values are visible at once; fewer sweeps from disk.
         - start: a result, a table, a mapping from user IDs, or a file with the answer of an earlier run, as of the
           store before an update, to go on from.
@@ -498,7 +498,7 @@ class Methods(ABC):
 
         The column weight is there where the store has weights. Of an undirected edge the lesser end comes first.
 
-        - nodes: user IDs, or a file with vertices, one a line.
+        - nodes, or node: user IDs, or a file with vertices, one a line.
         - certify: prove the answer (exact, by hashes).
 
         Definition: edges with both ends in the set, repeated ones and self-loops each; an undirected edge is one row.
@@ -527,8 +527,8 @@ class Methods(ABC):
 
         The column weight is there where the store has weights. Of undirected stores the edges between the sets.
 
-        - nodes: user IDs, or a file with vertices, one a line.
-        - targets: user IDs, or a file with vertices that edges lead to, one a line; default: all others.
+        - nodes, or node: user IDs, or a file with vertices, one a line.
+        - targets, or target: user IDs, or a file with vertices that edges lead to, one a line; default: all others.
         - certify: prove the answer (exact, by hashes).
 
         Definition: edges from the first set to the second, repeated ones each; directed, not back (NetworkX: both

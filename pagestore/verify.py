@@ -41,7 +41,7 @@ class VerifyReport:
     more_problems: int = 0
     bad_pages: dict[str, list[int]] = field(default_factory=dict)
     pages: int = 0
-    edges: int = 0
+    stored_edges: int = 0
     bytes_read: int = 0
     seconds: float = 0.0
 
@@ -127,7 +127,7 @@ def _check_topology(
             report.add(line)
             unread = True
         forward, backward = (forward + batch.forward) % (1 << 64), (backward + batch.backward) % (1 << 64)
-        report.edges += batch.edges
+        report.stored_edges += batch.edges
         padding += batch.padding_words
         ends.update(batch.ends)
         report.pages += count

@@ -68,6 +68,11 @@ class Option:
     may_change: bool = False
 
     @property
+    def named(self) -> str:
+        """What Python calls it: a set of vertices has a second name."""
+        return f"{self.name}, or {singular(self.name)}" if self.kind == VERTEX_SET else self.name
+
+    @property
     def type(self) -> str:
         """Its type in a signature."""
         return self.kind.typed + (" | None" if self.default is None and self.kind.typed != "Any" else "")
@@ -104,6 +109,11 @@ def at_most(default: int, what: str = "iterations") -> Option:
 def exactly(default: int | None, what: str = "exactly N iterations") -> Option:
     """How many iterations."""
     return Option("iterations", WHOLE, default, what, True)
+
+
+def singular(name: str) -> str:
+    """What names vertices one by one where an option takes a set of them: `node` for `nodes`."""
+    return name.removesuffix("s")
 
 
 def flag(name: str) -> str:
@@ -177,7 +187,7 @@ class Algorithm:
     @property
     def docstring(self) -> str:
         """Of its method in Python."""
-        own = [f"- {option.name}: {option.kind.given}{option.help}." for option in self.options]
+        own = [f"- {option.named}: {option.kind.given}{option.help}." for option in self.options]
         own += [f"- certify: prove the answer ({self.certificate})."] if self.proof else []
         paragraphs = [
             f"{self.title[0].upper()}{self.title[1:]}. Columns: {', '.join(self.columns)}.",

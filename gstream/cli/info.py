@@ -159,7 +159,7 @@ def scrub_line(report: VerifyReport) -> str:
     """What a check of a whole store read, for people."""
     rate = show_bytes(report.bytes_read / report.seconds) if report.seconds else "-"
     return (
-        f"{show_things(report.pages, 'page')}, {show_things(report.edges, 'stored edge')}, "
+        f"{show_things(report.pages, 'page')}, {show_things(report.stored_edges, 'stored edge')}, "
         f"{show_bytes(report.bytes_read)} read in {show_seconds(report.seconds)} ({rate}/s)"
     )
 

@@ -22,6 +22,7 @@ from gstream.algorithms.declaration import (
     Algorithm,
     Option,
     flag,
+    singular,
 )
 from gstream.algorithms.registry import ALGORITHMS, OPTIONS, find_algorithm
 from gstream.cli.logs import HELP, LOG_HELP
@@ -128,11 +129,6 @@ COUNTED: dict[str, Declared] = {
         "machine": _option(str, "NAME|FILE", "Plan for laptop, h100x8, ..., or a file of gstream doctor --save."),
     }
 }
-
-
-def singular(name: str) -> str:
-    """The option that names vertices one by one instead of in a file: `node` for `nodes`."""
-    return name.removesuffix("s")
 
 
 def options_of(algorithms: Iterable[Algorithm]) -> Declared:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pagestore.split import SplitReport
 
 MOST_ROWS = 64  # parts in a table
+SHOWN = {"edges": "stored edges"}  # an undirected one is there for both its ends
 
 
 def add_to(app: typer.Typer) -> None:
@@ -106,9 +107,8 @@ def balance_lines(manifest: Manifest) -> list[tuple[str, str]]:
     for name, each in facts.items():
         show = show_bytes if name == "bytes" else lambda number: f"{number:,.0f}"
         over = each["most"] / each["mean"] if each["mean"] else 1.0
-        lines.append(
-            (name, f"{show(each['least'])} to {show(each['most'])} a part, the most {over:.3g} times the mean")
-        )
+        least_to_most = f"{show(each['least'])} to {show(each['most'])} a part"
+        lines.append((SHOWN.get(name, name), f"{least_to_most}, the most {over:.3g} times the mean"))
     return lines
 
 
@@ -118,4 +118,4 @@ def print_parts(manifest: Manifest) -> None:
         (number, *(sum(getattr(part, name).values()) for name in ("pages", "edges", "mirrors")), show_bytes(part.bytes))
         for number, part in enumerate(manifest.parts[:MOST_ROWS])
     ]
-    print_table(("part", "pages", "edges", "mirrors", "bytes"), rows, title="")
+    print_table(("part", "pages", SHOWN["edges"], "mirrors", "bytes"), rows, title="")

@@ -55,6 +55,7 @@ def update(
     logs.begin(progress, log_file, surroundings.typed, [store, *(add or []), *(remove or [])])
     check_workdir(workdir)
     from gstream.interop.updating import update_files
+    from pagestore.convert.options import edges_line
 
     given: dict[str, Any] = {
         "missing": missing, "source_column": column(source_column), "target_column": column(target_column),
@@ -69,9 +70,9 @@ def update(
     if json:
         print_json(report.as_dict())
         return
-    edges = "edge" if report.directed else "undirected edge"
+    edges = edges_line(report.edges, report.out_edges or report.in_edges, report.directed)
     print_pairs([
-        ("graph", f"{show_things(report.vertices, 'vertex')}, {show_things(report.edges, edges)}"),
+        ("graph", f"{show_things(report.vertices, 'vertex')}, {edges}"),
         ("changes", f"{show_things(report.input_edges, 'edge')} read"),
         ("store", f"{report.path}: {show_bytes(report.store_bytes)}"),
         ("took", f"{show_seconds(report.seconds)}, peak memory {show_bytes(report.peak_memory_bytes)}"),

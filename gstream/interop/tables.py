@@ -17,7 +17,7 @@ from pagestore.inmemory import MOST_EDGES
 from pagestore.inputs.arrow import BATCH_ROWS, TableSource
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import EdgeChunk
-from pagestore.inputs.streamtable import StreamTable, unnamed_columns
+from pagestore.inputs.streamtable import ROW_BYTES, StreamTable, unnamed_columns
 from pagestore.memory import ArraySource
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class PandasRows(TableSource):
 
     def __init__(self, name: str, frame: Any, options: InputOptions) -> None:
         self._frame, self._mixed = frame, dict[str, str]()
-        super().__init__(name, options, None)
+        super().__init__(name, options, len(frame) * ROW_BYTES)
 
     def schema(self) -> Any:
         """See TableSource. A column that Arrow has no type for has one that nothing is read of."""
@@ -73,11 +73,13 @@ class PandasRows(TableSource):
         """See TableSource."""
         import pyarrow as pa
 
-        part = self._frame[columns]
+        part, self._done = self._frame[columns], 0
         schema = pa.schema([self._schema.field(name) for name in columns])
         for at in range(0, len(part), self.BATCH_ROWS):
-            rows = pa.RecordBatch.from_pandas(part.iloc[at : at + self.BATCH_ROWS], schema, preserve_index=False)
-            yield from (rows.slice(first, BATCH_ROWS) for first in range(0, rows.num_rows, BATCH_ROWS))
+            rows = pa.Table.from_pandas(part.iloc[at : at + self.BATCH_ROWS], schema, preserve_index=False)
+            for batch in rows.to_batches(BATCH_ROWS):  # columns of pandas may be in several pieces
+                self._done += batch.num_rows * ROW_BYTES
+                yield batch
 
     def unnamed(self, names: list[str]) -> InputError:
         """See TableSource."""
@@ -115,7 +117,7 @@ def graph_of_table(
         if pandas:
             return _graph(PandasRows("table", data, reading), len(data), store, storing, given)
         opened, again, rows = arrow_stream(data)
-        return _graph(StreamTable("table", opened, again, reading), rows, store, storing, given)
+        return _graph(StreamTable("table", opened, again, reading, rows), rows, store, storing, given)
 
     return with_bad_lines(store, bad_lines, asked, made)
 

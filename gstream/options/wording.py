@@ -18,6 +18,7 @@ OTHERS = {"from": "start", "force": "replace_checkpoint", "batch": "batch_bytes"
 KEYWORDS = {
     "certify",
     "edges",
+    "format",
     "ldbc",
     "machine",
     "force",

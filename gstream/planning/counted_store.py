@@ -52,7 +52,8 @@ class CountedStore:
         for flag, count, least, most in (("vertices", vertices, 1, MOST_VERTICES), ("edges", edges, 1, MOST_EDGES)):
             if not least <= count <= most:
                 raise UsageError(f"{flag} {count}: must be {least} to {most}. Count the graph's own.")
-        self.path, self.stripes = f"{vertices} vertices, {edges} edges", ()
+        counted = f"{edges} edges" if directed else f"{edges} undirected edges ({stored} stored)"
+        self.path, self.stripes = f"{vertices} vertices, {counted}", ()
         names = ("out",) if not directed else {"both": ("out", "in")}.get(topology, (topology,))
         id_bytes = 4 if vertices < (1 << 32) - 1 else 8
         self.meta = Meta(

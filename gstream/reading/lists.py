@@ -77,8 +77,13 @@ def has_edge(store: Store, source: int, target: int) -> bool:
         name, near, far = "in", target, source
     elif store.has("in") and _degree(store, "in", target) < _degree(store, "out", source):
         name, near, far = "in", target, source
-    topology = store.topology(name)
-    first, end = pages_of(topology, near)
+    return _edges_between(store.topology(name), near, far) > 0
+
+
+def _edges_between(topology: Topology, near: int, far: int) -> int:
+    """How often a vertex's list names `far`. Pages are halved, and read back as far as they begin with it."""
+    first, end = begin, last = pages_of(topology, near)
+    count = 0
     with topology.reader() as reader:
         while end - first > 1:  # of a hub, whose neighbours ascend from page to page
             middle = (first + end) // 2
@@ -86,11 +91,14 @@ def has_edge(store: Store, source: int, target: int) -> bool:
                 first = middle
             else:
                 end = middle
-        if first == end:
-            return False
-        found = _in_page(topology, reader, first, near)
-        at = int(np.searchsorted(found, np.array(far, found.dtype)))
-        return at < len(found) and int(found[at]) == far
+        for page in range(first, begin - 1, -1) if last > begin else ():
+            found = _in_page(topology, reader, page, near)
+            wanted = np.array(far, found.dtype)
+            at, past = (int(np.searchsorted(found, wanted, side)) for side in ("left", "right"))
+            count += past - at
+            if at > 0 or past == 0:  # pages before end with lesser ones
+                break
+    return count
 
 
 def _in_page(topology: Topology, reader: PageReader, page: int, vertex: int) -> np.ndarray:
@@ -109,7 +117,6 @@ def degree_of(store: Store, vertex: int, direction: str) -> int:
     if not store.meta.directed:
         loops = 0
         if store.meta.self_loops:
-            found, _ = list_of(store, "out", vertex)
-            loops = int(np.count_nonzero(found == vertex))
+            loops = _edges_between(store.topology("out"), vertex, vertex)
         return _degree(store, "out", vertex) + loops
     return sum(_degree(store, name, vertex) for name in ("out", "in") if direction in (name, "both"))

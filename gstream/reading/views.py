@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gstream.options.values import switch, whole
 from gstream.options.wording import in_python
 from gstream.reading.lists import degree_of, has_edge, list_of
 from gstream.reading.meeting import find_path
@@ -85,7 +86,8 @@ class Views(ABC):
     def degree(self, vertex: Any, direction: str = "both") -> int:
         """Edges at a vertex, repeated ones too: both ways, or with direction="out" or "in" one way.
 
-        As in NetworkX, a self-loop counts twice where both ways do. Raises UsageError for what is no vertex.
+        As in NetworkX, a self-loop counts twice where both ways do. Reads one page where an undirected graph has
+        self-loops, else none. Raises UsageError for what is no vertex.
         """
         _check_direction(direction)
         return degree_of(self.store, store_id(self.store, vertex), direction)
@@ -162,7 +164,10 @@ class Views(ABC):
         from pagestore.export import edge_batches
 
         with in_python():
-            yield from edge_batches(self.store, weights, rows)
+            count = whole("rows", rows)
+            if count < 1:
+                raise UsageError(f"rows {count}: must be 1 or more, the rows of a batch. Pass a greater number.")
+            yield from edge_batches(self.store, switch("weights", weights), count)
 
     @in_python()
     def verify(self, threads: int | None = None, progress: Any = None) -> VerifyReport:
@@ -214,7 +219,7 @@ class Views(ABC):
 
     def _check_size(self, limit: int, edge_bytes: int, library: str) -> None:
         """Raise UsageError where the graph has more than `limit` edges."""
-        edges = self.number_of_edges()
+        edges, limit = self.number_of_edges(), whole("limit", limit)
         if edges > limit:
             raise UsageError(
                 f"{self.store.path}: has {show_things(edges, 'edge')}, more than limit={limit:,}; {library} would take "

@@ -45,7 +45,8 @@ from pagestore.inputs.several import SeveralSources
 CACHE_SHARE, SORT_SHARE, TABLE_SHARE = 8, 4, 2  # parts of the memory: names seen lately, one part, all ranks
 BYTES_PER_RANK = 48  # (hash, rank) pairs, their copy in a table
 LEAST_SORT_BYTES = 1 << 20
-CACHE_SLOTS = 1 << 12  # at least
+CACHE_SLOTS = 1 << 16  # at first, 1 MiB
+GROWTH = 4  # times as many slots once names that were new fill half of them
 NAME_BYTES = 8  # of the input that hold a name, about: more slots than names are of no use
 SEEDS = 4
 CHUNK_SHARE, CHUNK_BLOCKS = 8, 6  # chunks under way take that part of the memory, and each so many times its block
@@ -106,6 +107,19 @@ def hashes_of(column: Any, seed: np.uint64) -> tuple[NameBatch, np.ndarray]:
     return NameBatch(ends, characters, first), second
 
 
+def empty_cache(slots: int) -> np.ndarray:
+    """uint64[slots, 2] of names seen lately: none."""
+    return np.full((slots, 2), EMPTY, dtype=np.uint64)
+
+
+def grown(cache: np.ndarray, slots: int) -> np.ndarray:
+    """The same names in more slots."""
+    first, second = np.ascontiguousarray(cache[cache[:, 0] != EMPTY].T)
+    larger = empty_cache(slots)
+    new_names(first, second, larger, np.empty(len(first), np.int64))
+    return larger
+
+
 class _Dictionary:
     def __init__(
         self, union: EdgeSource, sources: Sequence[Any], folder: Path, memory_bytes: int, seed: int,
@@ -136,21 +150,26 @@ class _Dictionary:
         return DenseSource(self._union, edges, None, names)
 
     def _distribute(self, hashed: EdgeFile, parts: NameParts) -> None:
-        slots = min(self._memory_bytes // CACHE_SHARE // 16, (self._union.total_bytes or 1 << 34) // NAME_BYTES)
-        cache = np.full((min(max(slots, CACHE_SLOTS), 1 << 31), 2), EMPTY, dtype=np.uint64)
+        most = min(max(self._memory_bytes // CACHE_SHARE // 16, CACHE_SLOTS), 1 << 31)
+        least = (self._union.total_bytes or 0) // NAME_BYTES
+        self._cache, fresh = empty_cache(min(max(least, CACHE_SLOTS), most)), 0
         ticker = Ticker(self._hook, "read names", self._union.total_bytes, "bytes")
         with self._union.a_pass() if isinstance(self._union, SeveralSources) else nullcontext():
             for source in self._sources:
-                for chunk, ends in self._each(source.names_of_edges(), partial(self._hashed, cache, parts)):
+                for chunk, ends in self._each(source.names_of_edges(), partial(self._hashed, parts)):
                     for _, new in ends:
                         parts.append(new)
+                        fresh += len(new.names)
+                    if fresh > len(self._cache) // 2 and len(self._cache) < most:
+                        self._cache = grown(self._cache, min(GROWTH * len(self._cache), most))
+                        fresh = 0
                     hashed.append(ends[0][0], ends[1][0], chunk.weight)
                     ticker.set(self._union.position())
         ticker.finish()
 
-    def _hashed(self, cache: np.ndarray, parts: NameParts, chunk: Any) -> list[tuple[np.ndarray, Ranged]]:
+    def _hashed(self, parts: NameParts, chunk: Any) -> list[tuple[np.ndarray, Ranged]]:
         """Of both ends of a chunk's edges: all hashes, and the names not seen lately."""
-        ends = []
+        ends, cache = [], self._cache
         for column in (chunk.source, chunk.target):
             names, second = hashes_of(column, self._seed)
             new = np.empty(len(names), dtype=np.int64)

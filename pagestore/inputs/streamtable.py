@@ -12,28 +12,36 @@ from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import MOST_NAMED
 
+ROW_BYTES = 16  # that a row counts for: two ends
+
 
 class StreamTable(TableSource):
-    """Record batches of the pyarrow.RecordBatchReader that `open_stream` gives: once, or more often if `replayable`."""
+    """Record batches of the pyarrow.RecordBatchReader that `open_stream` gives: once, or more often if `replayable`.
+
+    rows: how many there are, if known.
+    """
 
     remedy = "Correct the table."
 
     def __init__(
-        self, name: str, open_stream: Callable[[], pyarrow.RecordBatchReader], replayable: bool, options: InputOptions
-    ) -> None:
+        self, name: str, open_stream: Callable[[], pyarrow.RecordBatchReader], replayable: bool, options: InputOptions,
+        rows: int | None = None,
+    ) -> None:  # fmt: skip
         self._open = open_stream
         self._stream: pyarrow.RecordBatchReader | None = None
-        super().__init__(name, options, None, replayable)
+        super().__init__(name, options, None if rows is None else rows * ROW_BYTES, replayable)
 
     def schema(self) -> pyarrow.Schema:
         stream = self._stream = self._open()
         return stream.schema
 
     def batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
-        stream, self._stream = self._stream, None
+        stream, self._stream, self._done = self._stream, None, 0
         for batch in self._open() if stream is None else stream:
             for first in range(0, batch.num_rows, BATCH_ROWS):
-                yield batch.select(columns).slice(first, BATCH_ROWS)
+                part = batch.select(columns).slice(first, BATCH_ROWS)
+                self._done += part.num_rows * ROW_BYTES
+                yield part
 
     def unnamed(self, names: list[str]) -> InputError:
         return unnamed_columns(self.name, names)

@@ -31,7 +31,7 @@ def test_a_store_is_split_shown_checked_and_exported(gstream: Command, web):
     assert facts["manifest"]["parts"] == said["parts"]
     shown = gstream("info", "web.parts").stdout
     assert "mpiexec -n 2 starts a run" in shown and shown.splitlines()[-3].split() == [
-        "part", "pages", "edges", "mirrors", "bytes",
+        "part", "pages", "stored", "edges", "mirrors", "bytes",
     ]  # fmt: skip
     assert gstream("verify", "web.parts").stdout.startswith("web.parts: whole.")
     for store in ("web.gs", "web.parts"):

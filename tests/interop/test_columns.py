@@ -109,6 +109,8 @@ def test_labels_and_other_columns_of_pandas() -> None:
     assert edges(gstream.from_pandas(mixed)) == [(1, 2), (2, 3)]
     with pytest.raises(InputError, match=r"column note holds values of several kinds .*frame\['note'\].astype"):
         gstream.from_pandas(mixed, "src", "note")
+    pieces = pd.concat([pa.table({"src": [one], "dst": ["b"]}).to_pandas() for one in "ac"])
+    assert edges(gstream.from_pandas(pieces)) == [("a", "b"), ("c", "b")]
     with pytest.raises(InputError, match="two columns are called src. Rename one"):
         gstream.from_pandas(pd.DataFrame([[1, 2, 3]], columns=["src", "src", "dst"]))
 

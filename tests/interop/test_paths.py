@@ -150,7 +150,7 @@ def test_floats_and_large_numbers() -> None:
         assert found.to_dict("distance") == {0: 0.0, 1: 0.5, 2: None} and found.summary["limit"] == 0.5
     large = gstream.from_edges(["a", "b"], ["b", "c"], [2**31 + 5, 2**31 + 7])
     assert large.shortest_path("a", "c", weighted=True) == ["a", "b", "c"]
-    assert large.sssp(source="a", targets=["b"]).to_dict("distance") == {"a": 0.0, "b": 2.0**31 + 5, "c": None}
+    assert large.sssp(source="a", target="b").to_dict("distance") == {"a": 0.0, "b": 2.0**31 + 5, "c": None}
 
 
 def test_what_can_not_be_is_said() -> None:
@@ -161,6 +161,10 @@ def test_what_can_not_be_is_said() -> None:
         graph.shortest_path(0, 9)
     with pytest.raises(UsageError, match="target 9 is not a vertex"):
         graph.bfs(source=0, targets=[9])
+    with pytest.raises(UsageError, match="target 9 is not a vertex"):
+        graph.bfs(source=0, target=9)
+    with pytest.raises(UsageError, match="target, targets: both name vertices. Pass one"):
+        graph.bfs(source=0, target=1, targets=[2])
     with pytest.raises(InputError, match="has negative weights"):
         gstream.from_edges([0, 1], [1, 2], [-1, 2]).shortest_path(0, 2, weighted=True)
     assert graph.shortest_path(2, 0) is None

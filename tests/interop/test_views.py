@@ -116,16 +116,24 @@ def test_one_vertex_takes_one_page(both, monkeypatch) -> None:
     monkeypatch.setattr(PageReader, "read", counted)
     direction = graph.info["topologies"][0]
     for node in (8, 10, 400):
-        graph.neighbors(name(node), direction)
-        graph.has_edge(name(node), name(10))
-        assert len(pages) <= 2 and all(count == 1 for _, count in pages)
+        for asked in (
+            lambda node=node: graph.neighbors(name(node), direction),
+            lambda node=node: graph.has_edge(name(node), name(10)),
+            lambda node=node: graph.degree(name(node)),
+        ):
+            asked()
+            assert len(pages) <= 1 and all(count == 1 for _, count in pages)
+            pages.clear()
+    for asked in (lambda: graph.has_edge(name(HUB * 2), name(8)), lambda: graph.degree(name(HUB * 2))):
+        asked()
+        assert len(pages) <= 3  # a hub of three pages, halved twice, and the page that is left
         pages.clear()
-    graph.has_edge(name(HUB * 2), name(8))
-    assert len(pages) <= 3  # a hub of three pages, halved twice, and the page that is left
 
 
 def test_edges_in_batches(both) -> None:
     graph, wanted, name = both
+    with pytest.raises(UsageError, match="rows 0: must be 1 or more"):
+        next(graph.edges(rows=0))
     batches = list(graph.edges(rows=500))
     assert max(map(len, batches)) <= 500 and len(batches) > 10
     found = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
@@ -143,6 +151,8 @@ def test_networkx_under_a_limit(both) -> None:
     assert type(back) is type(wanted) and back.number_of_edges() == wanted.number_of_edges()
     with pytest.raises(UsageError, match=r"more than limit=10; NetworkX would take about .* MiB"):
         graph.to_networkx(limit=10)
+    with pytest.raises(UsageError, match="limit 'all': must be a whole number"):
+        graph.to_networkx(limit="all")
 
 
 def test_a_matrix_under_a_limit(both) -> None:
@@ -166,7 +176,7 @@ def test_what_is_no_vertex_is_said(both) -> None:
 
 def test_verify_and_export(tmp_path, capfd) -> None:
     graph = gstream.from_edges([1, 2, 1], [2, 3, 2], [5, 6, 7])
-    assert graph.verify().ok and graph.verify(progress=True).edges == 6
+    assert graph.verify().ok and graph.verify(progress=True).stored_edges == 6
     assert "verify: " in capfd.readouterr().err
     told = []
     report = graph.export(tmp_path / "edges.parquet", progress=lambda *counts: told.append(counts))
