@@ -142,7 +142,8 @@ def _why(name: str, columns: Sequence[Given], ids: IdRange | None, at: int) -> s
     """What is wrong with a row."""
     for place, column in enumerate(columns):
         if column.absent is not None and column.absent[at]:
-            return f"{column.what} is null; an edge has a value there"
+            empty = not column.numbers and column.values[at].is_valid
+            return f"{column.what} is {'empty' if empty else 'null'}; an edge has a value there"
         if not column.numbers:
             continue
         value = column.values[at : at + 1]
@@ -222,7 +223,7 @@ def _of_arrow(name: str, what: str, column: Any) -> Given:
     """IDs of an Arrow array."""
     import pyarrow as pa
 
-    from pagestore.inputs.tablerows import is_string
+    from pagestore.inputs.tablerows import is_string, nulls_for_empty
     from pagestore.inputs.tablerows import plain as without_dictionary
 
     column = without_dictionary(column)
@@ -232,7 +233,10 @@ def _of_arrow(name: str, what: str, column: Any) -> Given:
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         return Given(what, column.fill_null(0).to_numpy(zero_copy_only=False), absent)
     if is_string(column.type):
-        return Given(what, column.cast(pa.large_string()), absent)
+        names = column.cast(pa.large_string())
+        lacking = nulls_for_empty(names)
+        absent = lacking.is_null().to_numpy(zero_copy_only=False) if lacking.null_count else None
+        return Given(what, names, absent)
     raise UsageError(f"{name}: {what} is of type {column.type}; {STRINGS}. Convert the column.")
 
 

@@ -31,6 +31,7 @@ MATRIX = sp.csr_array([[0, NAN, 0], [np.inf, 0, 0], [0, 2, 0]])
     [
         (lambda **o: gstream.from_edges([1, None, 3, 4], [2, 3, None, 5], **o), [(1, 2), (4, 5)], "source is null"),
         (lambda **o: gstream.from_edges(["a", None], ["b", "c"], **o), [("a", "b")], "row 1: source is null"),
+        (lambda **o: gstream.from_edges(["a", ""], ["b", "c"], **o), [("a", "b")], "row 1: source is empty"),
         (lambda **o: gstream.from_edges([1, -2, 3], [2, 3, 1 << 62], **o), [(1, 2), (3, 1 << 62)], "source -2 is"),
         (lambda **o: gstream.from_edges([1.0, 2.5], [2, 3], **o), [(1, 2)], "row 1: source 2.5 is not an integer"),
         (lambda **o: gstream.from_edges([1, 7], [2, 3], num_vertices=4, **o), [(1, 2)], "row 1: source 7 is past"),
