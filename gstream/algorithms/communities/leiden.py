@@ -17,6 +17,7 @@ Certificate: the modularity is summed again from the store's edges, and of Leide
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +25,7 @@ import numpy as np
 
 from gstream.algorithms.communities import gpu_slices, moving
 from gstream.algorithms.communities.gpu_slices import MOST_SLICES, GpuSlices
-from gstream.algorithms.communities.levels import ALONE, Held, Level, Stored, Tables, coarser, lists_room
+from gstream.algorithms.communities.levels import ALONE, Held, Level, Lists, Stored, Tables, coarser, lists_room
 from gstream.algorithms.components.forest import compress
 from gstream.algorithms.declaration import NOT_NEGATIVE, RESOLUTION, SEED, WEIGHTED, WHOLE, Algorithm, Option, Work
 from gstream.algorithms.support.arguments import check_resolution
@@ -188,16 +189,25 @@ class Partition:
         """How many there are."""
         return int(np.count_nonzero(np.bincount(self.side, minlength=1))) if len(self.side) else 0
 
-    def _visits(self, turn: int, slices: int) -> list[np.ndarray]:
-        """The vertices that are due, slice by slice; none is due any more."""
+    def _visits(self, turn: int, slices: int) -> Iterator[tuple[Lists, np.ndarray, int, int, np.ndarray]]:
+        """(lists, order, begin, end, slice): order[begin:end] are to choose, by their lists, and then the slice moves,
+        which has no element where others of it have not chosen. All that are due come, and none is due any more."""
         salt = salted(self.salt, turn)
         if self.at_once:
             visited = np.flatnonzero(self.due)
             hashed = _mixed(visited.astype(np.uint64) ^ np.uint64(salt))
-            return [visited[np.argsort(hashed, kind="stable")].astype(self.order.dtype)]
-        bounds = np.zeros(slices + 2, np.int64)
-        self.session.each(moving.list_due, self.due, np.uint64(salt), self.order, bounds, items=0)
-        return [self.order[begin:end] for begin, end in pairwise(bounds[:-1].tolist())]
+            order, bounds = visited[np.argsort(hashed, kind="stable")].astype(self.order.dtype), [0, len(visited)]
+        else:
+            placed = np.zeros(slices + 2, np.int64)
+            self.session.each(moving.list_due, self.due, np.uint64(salt), self.order, placed, items=0)
+            bounds = placed[:-1].tolist()
+            order = self.order[: bounds[-1]]
+        begun = 0
+        for lists, first, last in self.level.among(order):
+            for begin, end in pairwise(sorted({first, last, *(bound for bound in bounds if first < bound < last)})):
+                ends = end in bounds
+                yield lists.since(begin - first), order, begin, end, order[begun:end] if ends else order[:0]
+                begun = end if ends else begun
 
     def move(self) -> int:
         """Move vertices by rounds; returns these."""
@@ -209,14 +219,13 @@ class Partition:
             return rounds
         while rounds < MOST_ROUNDS and self.twice:
             moved[0] = 0
-            for visited in self._visits(rounds, slices_of(self.level.vertices)):
-                for lists, begin, end in self.level.among(visited):
-                    session.look(
-                        moving.choose_moves, *lists.for_visits, visited, begin, end, *known, self.due, self.factor,
-                        self.at_once, self.to, moved, *self.tables.arrays, items=self._items(end - begin),
-                    )  # fmt: skip
-                if not self.at_once:
-                    session.each(moving.make_moves, visited, *known, self.to, items=4 * len(visited))
+            for lists, order, begin, end, chosen in self._visits(rounds, slices_of(self.level.vertices)):
+                session.look(
+                    moving.choose_moves, *lists.for_visits, order, begin, end, *known, self.due, self.factor,
+                    self.at_once, self.to, moved, *self.tables.arrays, items=self._items(end - begin),
+                )  # fmt: skip
+                if not self.at_once and len(chosen):
+                    session.each(moving.make_moves, chosen, *known, self.to, items=4 * len(chosen))
             rounds += 1
             if moved[0] <= few:
                 break
@@ -279,16 +288,15 @@ class Partition:
     def _refine_on_cores(self, merging: tuple[np.ndarray, ...], mixed_in: np.ndarray, linked: np.ndarray) -> None:
         session = self.session
         self.to[:] = merging[0]
-        for visited in self._visits(MOST_ROUNDS, MERGE_SLICES):
-            for lists, begin, end in self.level.among(visited):
-                session.look(
-                    moving.choose_merges, *lists.for_visits, visited, begin, end, self.side, self.total, self.strength,
-                    *merging, mixed_in, self.factor, self.at_once, self.to, linked, *self.tables.arrays,
-                    items=self._items(end - begin),
-                )  # fmt: skip
-            if not self.at_once:
-                session.each(moving.make_merges, visited, *merging, self.strength, mixed_in, self.to, linked)
-                self.to[visited] = visited
+        for lists, order, begin, end, chosen in self._visits(MOST_ROUNDS, MERGE_SLICES):
+            session.look(
+                moving.choose_merges, *lists.for_visits, order, begin, end, self.side, self.total, self.strength,
+                *merging, mixed_in, self.factor, self.at_once, self.to, linked, *self.tables.arrays,
+                items=self._items(end - begin),
+            )  # fmt: skip
+            if not self.at_once and len(chosen):
+                session.each(moving.make_merges, chosen, *merging, self.strength, mixed_in, self.to, linked)
+                self.to[chosen] = chosen
 
     def coarser(self, place: np.ndarray, groups: int, refined: bool) -> Partition:
         """The partition of the graph of groups; each is a community, or with `refined` in that of its vertices."""

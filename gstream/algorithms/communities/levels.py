@@ -1,7 +1,8 @@
 """Levels of Louvain and Leiden: the store's graph, gathered by blocks of lists, and smaller graphs in host memory.
 
 Vertices are visited in slices by a hash of the seed; all of a slice choose before any of them moves. So threads,
-devices and memory change nothing. Where memory has no room for all lists, a slice's lists are gathered block by block.
+devices and memory change nothing. Where memory has no room for all lists, those of as many vertices as fit a block are
+gathered, slice by slice: a round sweeps the pages as often as there are blocks.
 Small graphs have room in any case: one thread visits their vertices in an order by the hash.
 
 Weights are rounded to multiples of a power of two, so coarse that the sum of all is exact in float64: integers that sum
@@ -13,7 +14,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -59,6 +60,10 @@ class Lists:
     def for_visits(self) -> tuple[Any, ...]:
         """What kernels that visit vertices take."""
         return *self.arrays, self.listed
+
+    def since(self, index: int) -> Lists:
+        """Those from listed[index] on; all of them where none are listed."""
+        return replace(self, starts=self.starts[index:]) if self.listed and index else self
 
 
 def entry_dtype(session: Session, weighted: bool) -> np.dtype:
@@ -122,8 +127,8 @@ class Stored:
             yield self._whole or self._gather(number)
 
     def among(self, visited: np.ndarray) -> Iterator[tuple[Lists, int, int]]:
-        """(lists, begin, end): those of visited[begin:end]. Where there are several blocks, only these are gathered.
-        visited: id[n], ascending where there are several blocks."""
+        """(lists, begin, end): those of visited[begin:end]. Where there are several blocks, only these are gathered, of
+        as many vertices as fit one. visited: id[n]."""
         if len(self.blocks) == 1:
             yield next(self.parts()), 0, len(visited)
             return
@@ -141,7 +146,7 @@ class Stored:
 
     def _gather_visited(self, visited: np.ndarray, starts: np.ndarray) -> Lists:
         """The lists of some vertices."""
-        block = Range(int(visited[0]), int(visited[-1]) + 1, starts)
+        block = Range(int(visited.min()), int(visited.max()) + 1, starts)
         self._slot[visited] = np.arange(len(visited), dtype=self._slot.dtype)
         cursor, ids = self._cursor[: len(visited)], self.ids[: block.entries]
         heavy, room = self.heavy[: block.entries], np.uint64(block.entries)
