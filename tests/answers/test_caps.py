@@ -51,7 +51,7 @@ STORES = {  # vertices, edges, and how they are stored
     "acyclic": (100, 400, {"kind": "listed"}),
     "few": (3, 4, {"topology": "both"}),
 }
-SPARE = {"leiden": 8, "louvain": 8}  # what they name has room for coarser graphs that are hardly smaller
+SPARE = {"leiden": 4, "louvain": 4}  # what they name has room for one list of all vertices, in a smaller graph
 NEEDED = re.compile(r"(host_memory|device_memory) \d+ bytes: too little.* (\d+) bytes are needed at least")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import igraph
 import networkx as nx
 import numpy as np
@@ -10,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms.communities import leiden, levels, moving
+from gstream.algorithms.communities import coarser, leiden, levels, moving
 from gstream.algorithms.support.blocks import join_lists
 from gstream.algorithms.support.refusal import CertificateError
-from pagestore.errors import UsageError
+from pagestore.errors import ResourceError, UsageError
 from tests.answers.graphs import Example, column, examples
 from tests.answers.simple_graphs import SCHEDULES, big_example
 
@@ -183,11 +185,11 @@ def test_wrong_use(tmp_path):
 
 def test_pieces_begin_where_as_many_entries_went_before():
     before = np.arange(0, 4_000_001, 20, dtype=np.uint64)
-    bounds = levels.pieces_of(before)
+    bounds = coarser.pieces_of(before)
     assert bounds[0] == 0 and bounds[-1] == len(before) - 1
     sizes = np.diff(bounds)
-    assert (sizes > 0).all() and (sizes * 20 <= levels.PIECE + 20).all()
-    assert levels.pieces_of(np.zeros(3, np.uint64)) == [0, 2]
+    assert (sizes > 0).all() and (sizes * 20 <= coarser.PIECE + 20).all()
+    assert coarser.pieces_of(np.zeros(3, np.uint64)) == [0, 2]
 
 
 def test_slices_hold_each_vertex_that_is_due_once():
@@ -206,3 +208,52 @@ def test_of_two_vertices_that_want_each_other_one_goes():
     arrays = part, np.ones(4), np.full(4, 2.0), np.full(4, 2.0), np.ones(4), np.zeros(4, np.uint8), to, np.ones(4)
     moving.make_merges(np.arange(3, dtype=np.uint32), *arrays, np.zeros(1, np.int64))
     assert part[0] == part[1] < 2 and part[2] == 2  # 2 wants 1, which is not to stay
+
+
+@BOTH
+def test_smaller_graphs_that_memory_does_not_hold_go_to_files_without_names(name, monkeypatch, tmp_path):
+    """Their lists are read back by blocks, a group's lists of several blocks become one, and nothing is left behind."""
+    example = big_example(directed=True)
+    example.weight = np.random.default_rng(2).random(len(example.source)).astype(np.float32).astype(np.float64)
+    for module in (levels, leiden, coarser):
+        monkeypatch.setattr(module, "ALONE", 100)
+    monkeypatch.setattr(leiden, "MOST_TRIES", 1)
+    monkeypatch.setattr(leiden, "SLICE", 100)
+    blocks, init = [], coarser.Filed.__init__
+
+    def filed(self, *given):
+        init(self, *given)
+        blocks.append(len(self.blocks))
+        assert os.listdir(store.parent) == [store.name]
+
+    monkeypatch.setattr(coarser.Filed, "__init__", filed)
+    store = example.stored(tmp_path)
+    with gstream.open(store) as graph:
+        own = {"weighted": True, "seed": 3, "max_levels": 4}
+        expected = graph.execute(name, own)
+        assert not blocks
+        monkeypatch.setattr(coarser, "HELD_SHARE", 1 << 40)
+        monkeypatch.setattr(coarser, "PIECE", 300)
+        result = graph.execute(name, own, certify=True, host_memory=1_200_000)
+        assert max(blocks) > 1 and result.summary["stats"]["peak_memory_bytes"] <= 1_200_000
+        assert np.array_equal(result.to_numpy(), expected.to_numpy())
+        monkeypatch.setattr(coarser.tempfile, "TemporaryFile", refuse_files)
+        with pytest.raises(ResourceError, match=r"no file can be made for a smaller graph.*Raise host_memory"):
+            graph.execute(name, own)
+    assert os.listdir(store.parent) == [store.name]
+
+
+def refuse_files(**_):
+    raise PermissionError
+
+
+def test_a_round_sweeps_pages_as_often_as_there_are_blocks(monkeypatch, tmp_path):
+    """Slices are many more, and one gathering serves as many as fit."""
+    gathered, gather = [], levels.Stored._gather_visited
+    monkeypatch.setattr(levels.Stored, "_gather_visited", lambda *given: gathered.append(1) or gather(*given))
+    for name, value in {"ALONE": 100, "MOST_TRIES": 1, "SLICE": 30, "MOST_ROUNDS": 1}.items():
+        monkeypatch.setattr(leiden, name, value)
+    monkeypatch.setattr(levels, "ALONE", 100)
+    with gstream.open(big_example(directed=False).stored(tmp_path)) as graph:
+        graph.louvain(max_levels=1, host_memory=1_000_000)
+    assert 1 < len(gathered) < leiden.slices_of(4010) // 4

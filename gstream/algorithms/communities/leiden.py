@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.communities import gpu_slices, moving
+from gstream.algorithms.communities.coarser import Level, coarser
 from gstream.algorithms.communities.gpu_slices import MOST_SLICES, GpuSlices
-from gstream.algorithms.communities.levels import ALONE, Held, Level, Lists, Stored, Tables, coarser, lists_room
+from gstream.algorithms.communities.levels import ALONE, Lists, Stored, Tables, lists_room
 from gstream.algorithms.components.forest import compress
 from gstream.algorithms.declaration import NOT_NEGATIVE, RESOLUTION, SEED, WEIGHTED, WHOLE, Algorithm, Option, Work
 from gstream.algorithms.support.arguments import check_resolution
@@ -45,7 +46,7 @@ ALGORITHMS = (
         ),
         proof=".community_proofs:certify_leiden", proof_bytes=200,
         certificate="modularity summed again, communities connected",
-        weights=NOT_NEGATIVE, holds="82; lists, by blocks where they do not fit; smaller graphs",
+        weights=NOT_NEGATIVE, holds="82; lists, by blocks where they do not fit; smaller graphs, or files of them",
         units=(
             "..labelling.cdlp:gather_labels", ".moving:gather_weighted gather_visited gather_weighted_visited",
             ".gpu_moves:begin_visits list_visits empty_tables fill_tables weigh_moves take_moves wake_ends go",
@@ -63,7 +64,7 @@ ALGORITHMS = (
             Option("max_levels", WHOLE, 32, "end after N levels"),
         ),
         proof=".community_proofs:certify_louvain", proof_bytes=200, certificate="modularity summed again",
-        weights=NOT_NEGATIVE, holds="48; lists, by blocks where they do not fit; smaller graphs",
+        weights=NOT_NEGATIVE, holds="48; lists, by blocks where they do not fit; smaller graphs, or files of them",
         units=(
             "..labelling.cdlp:gather_labels", ".moving:gather_weighted gather_visited gather_weighted_visited",
             ".gpu_moves:begin_visits list_visits empty_tables fill_tables weigh_moves take_moves wake_ends go",
@@ -76,6 +77,7 @@ MOST_ROUNDS = 64
 FEW = 1000  # a round in which at most one in so many vertices moves is the last, where more than one moves at once
 VERTEX_BYTES = 128  # arrays of all vertices, the lists' beginnings and sizes among them
 TABLE_BYTES = 64  # of a thread's table, for each vertex that may be in it
+LIST_BYTES = 128  # of a list of a smaller graph, for each vertex that may be in it: an eighth of memory has room
 SLICE = 512  # vertices of a slice, up to MOST_SLICES slices
 MERGE_SLICES = 8  # of Leiden's refinement, one round
 TRIED = 1 << 21  # entries of as many tries as are made
@@ -138,15 +140,13 @@ def _try(
 
 def _check_memory(session: Session, weighted: bool) -> int:
     """Bytes of all arrays of vertices. Raises ResourceError where memory has no room for these and some lists. What the
-    error names has room for smaller graphs, too, which are at most as large as the store's."""
+    error names has room for a list of all vertices, and for a table of that, as smaller graphs may have."""
     meta, wide = session.meta, session.id_dtype.itemsize // 4
-    threads, entries = session.engine.workers.threads, (1 + session.meta.directed) * session.meta.edges
     swept = VERTEX_BYTES * wide * meta.vertices
     least = swept + lists_room(session, weighted)
-    tables = threads * TABLE_BYTES * wide * max(meta.vertices, 8)
-    smaller = 3 * entries * (session.id_dtype.itemsize + 8)
+    longest = (TABLE_BYTES + LIST_BYTES) * wide * max(meta.vertices, 8)
     pages = session.least_pages(weighted)
-    session.check_memory(least, weights=weighted, enough=lambda: least + 4 * (smaller + tables + pages) // 3)
+    session.check_memory(least, weights=weighted, enough=lambda: least + 2 * (longest + pages))
     return swept
 
 
@@ -252,9 +252,10 @@ class Partition:
             gpu.end(resident, self.strength, self.due, self.to)
         return rounds
 
-    def _items(self, visits: int) -> int:
+    def _items(self, visits: int) -> int | None:
         """What so many visits come to, for `session.each`."""
-        return 0 if self.at_once else visits * (8 + 4 * self.level.entries // max(self.level.vertices, 1))
+        found = visits * (8 + 4 * self.level.entries // max(self.level.vertices, 1))
+        return self.tables.items(0 if self.at_once else found)
 
     def refine(self) -> np.ndarray:
         """id[V]: connected parts of the communities, each named by a vertex that is in it."""
@@ -315,7 +316,7 @@ class Partition:
     def free(self) -> None:
         """Give the memory back, but that of the store's lists."""
         self._free_tables()
-        if isinstance(self.level, Held):
+        if not isinstance(self.level, Stored):
             self.level.free()
         self.session.release(self.side, self.to, self.order, self.due, self.strength, self.strength)
 

@@ -1,4 +1,4 @@
-"""Levels of Louvain and Leiden: the store's graph, gathered by blocks of lists, and smaller graphs in host memory.
+"""Levels of Louvain and Leiden: the store's graph, gathered by blocks of lists, and smaller graphs (coarser.py).
 
 Vertices are visited in slices by a hash of the seed; all of a slice choose before any of them moves. So threads,
 devices and memory change nothing. Where memory has no room for all lists, those of as many vertices as fit a block are
@@ -12,10 +12,8 @@ to less than 2^53 stay as they are, others lose less than a rounding of the sum.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,11 +30,11 @@ from gstream.algorithms.support.blocks import (
     head_of,
     neighbours,
 )
-from gstream.algorithms.support.session import Session
+from gstream.algorithms.support.session import ITEMS_A_THREAD, Session
 from pagestore.errors import CapError
 
 ALONE = 1 << 14  # entries of a graph whose vertices one thread visits one by one
-PIECE = 1 << 20  # entries that groups are added up of at once, but for one larger group
+TABLES_SHARE = 2  # of the memory that is left, they take so small a part
 EXACT_BITS = 53  # of integers in float64
 WEIGHTED = np.dtype([("neighbour", np.uint32), ("weight", np.float64)])  # bytes of an entry in blocks
 WEIGHTED_WIDE = np.dtype([("neighbour", np.uint64), ("weight", np.float64)])
@@ -72,39 +70,18 @@ def entry_dtype(session: Session, weighted: bool) -> np.dtype:
     return (WEIGHTED_WIDE if wide else WEIGHTED) if weighted else session.id_dtype
 
 
-def pieces_of(before: np.ndarray) -> list[int]:
-    """Bounds of pieces with some PIECE entries. before: u8[n + 1], entries before each group."""
-    cuts = (
-        bisect_left(range(len(before) - 1), at, key=lambda g: int(before[g])) for at in range(0, int(before[-1]), PIECE)
-    )
-    return sorted({0, *cuts, len(before) - 1})
+class Gathered:
+    """Lists of which memory holds one block at a time, or all where there is one block."""
 
-
-class Stored:
-    """The store's graph: in- and out-neighbours of directed ones together."""
-
-    def __init__(self, session: Session, weighted: bool, identity: np.ndarray, later: int = 0) -> None:
-        """identity: id[V], ascending numbers. later: bytes that the call will hold beside. Raises ResourceError."""
-        self.session, self.weighted, self._identity = session, weighted, identity
-        self.vertices = session.meta.vertices
-        self.own = 1.0 if session.meta.directed else 2.0  # a self-loop stands in one list, or in an out- and an in-list
-        sizes = neighbours(session)
-        session.reserve(sizes)
-        dtype = entry_dtype(session, weighted)
-        on_gpu = OnGpu(identity.nbytes, dtype.itemsize, 8)
-        self.blocks = Blocks(session, sizes, dtype, on_gpu=on_gpu, later=later)
-        if len(self.blocks) > 1 and self.entries <= ALONE:
-            raise self._too_little()
-        session.release(sizes)
-        del sizes
-        self.ids = np.empty(self.blocks.most_entries, session.id_dtype)
-        self.heavy = np.empty(self.blocks.most_entries if weighted else 0)
-        self._cursor = np.empty(self.blocks.most_vertices, np.uint64)
-        session.reserve(self.ids, self.heavy, self._cursor, self._cursor)
-        self._unit = unit_of(session) if weighted else 0.0
+    def __init__(self, session: Session, blocks: Blocks, weighted: bool) -> None:
+        self.session, self.blocks, self.weighted = session, blocks, weighted
+        self.vertices = len(blocks.before) - 1
+        self.ids = np.empty(blocks.most_entries, session.id_dtype)
+        self.heavy = np.empty(blocks.most_entries if weighted else 0)
+        self._cursor = np.empty(blocks.most_vertices, np.uint64)
+        self._slot = np.full(self.vertices if len(blocks) > 1 else 0, session.none, session.id_dtype)
+        session.reserve(self.ids, self.heavy, self._cursor, self._cursor, self._slot)
         self._whole: Lists | None = None
-        self._slot = np.full(self.vertices if len(self.blocks) > 1 else 0, session.none, session.id_dtype)
-        session.reserve(self._slot)
 
     @property
     def entries(self) -> int:
@@ -140,14 +117,42 @@ class Stored:
             end = int(np.searchsorted(after, done + np.uint64(len(self.ids)), side="right"))
             end = min(end, begin + len(self._cursor))
             starts = np.append(np.uint64(0), after[begin:end] - done)
+            self._slot[visited[begin:end]] = np.arange(end - begin, dtype=self._slot.dtype)
             yield self._gather_visited(visited[begin:end], starts), begin, end
+            self._slot[visited[begin:end]] = self.session.none
             begin = end
         self.session.release(after)
+
+    def _gather(self, number: int) -> Lists:
+        """The lists of a block."""
+        raise NotImplementedError
+
+    def _gather_visited(self, visited: np.ndarray, starts: np.ndarray) -> Lists:
+        """The lists of some vertices, whose `_slot` says which of them they are."""
+        raise NotImplementedError
+
+
+class Stored(Gathered):
+    """The store's graph: in- and out-neighbours of directed ones together."""
+
+    def __init__(self, session: Session, weighted: bool, identity: np.ndarray, later: int = 0) -> None:
+        """identity: id[V], ascending numbers. later: bytes that the call will hold beside. Raises ResourceError."""
+        self._identity = identity
+        self.own = 1.0 if session.meta.directed else 2.0  # a self-loop stands in one list, or in an out- and an in-list
+        sizes = neighbours(session)
+        session.reserve(sizes)
+        dtype = entry_dtype(session, weighted)
+        blocks = Blocks(session, sizes, dtype, on_gpu=OnGpu(identity.nbytes, dtype.itemsize, 8), later=later)
+        if len(blocks) > 1 and int(blocks.before[-1]) <= ALONE:
+            raise _too_little(session, weighted, int(blocks.before[-1]))
+        session.release(sizes)
+        del sizes
+        super().__init__(session, blocks, weighted)
+        self._unit = unit_of(session) if weighted else 0.0
 
     def _gather_visited(self, visited: np.ndarray, starts: np.ndarray) -> Lists:
         """The lists of some vertices."""
         block = Range(int(visited.min()), int(visited.max()) + 1, starts)
-        self._slot[visited] = np.arange(len(visited), dtype=self._slot.dtype)
         cursor, ids = self._cursor[: len(visited)], self.ids[: block.entries]
         heavy, room = self.heavy[: block.entries], np.uint64(block.entries)
         if self.weighted:
@@ -156,7 +161,6 @@ class Stored:
             self._round(heavy)
         else:
             gather(self.session, block, moving.gather_visited, (self._slot, ids, room), cursor)
-        self._slot[visited] = self.session.none
         return Lists(starts, ids, heavy, 0, True)
 
     def _round(self, heavy: np.ndarray) -> None:
@@ -176,16 +180,16 @@ class Stored:
             gather(session, block, gather_labels, (self._identity, ids, room), cursor)
         return Lists(block.starts, ids, heavy, block.first)
 
-    def _too_little(self) -> CapError:
-        """A small graph has no room."""
-        session = self.session
-        need = session.engine.beside_bytes + lists_room(session, self.weighted) + session.least_pages(True)
-        return CapError(
-            f"--host-memory {session.engine.host_memory} bytes: too little; {need} bytes are needed at least: all "
-            f"{self.entries} neighbours of a small graph must fit a quarter of what is left. Raise --host-memory.",
-            "--host-memory",
-            need,
-        )
+
+def _too_little(session: Session, weighted: bool, entries: int) -> CapError:
+    """A small graph has no room."""
+    need = session.engine.beside_bytes + lists_room(session, weighted) + session.least_pages(True)
+    return CapError(
+        f"--host-memory {session.engine.host_memory} bytes: too little; {need} bytes are needed at least: all "
+        f"{entries} neighbours of a small graph must fit a quarter of what is left. Raise --host-memory.",
+        "--host-memory",
+        need,
+    )
 
 
 def lists_room(session: Session, weighted: bool) -> int:
@@ -243,15 +247,15 @@ class Held:
         del self._lists
 
 
-Level = Stored | Held
-
-
 class Tables:
-    """A hash table for each thread, for lists of up to `most` distinct ends."""
+    """A hash table for each thread, for lists of up to `most` distinct ends; memory may have room for fewer threads."""
 
     def __init__(self, session: Session, most: int) -> None:
-        self.threads = session.engine.workers.threads
-        slots = max(8, 1 << (2 * most - 1).bit_length()) * self.threads
+        engine, slots = session.engine, max(8, 1 << (2 * most - 1).bit_length())
+        room = max(0, engine.host_memory - engine.beside_bytes) // TABLES_SHARE
+        fit = room // (slots * (2 * session.id_dtype.itemsize + 8))
+        self.threads = max(1, min(engine.workers.threads, fit))
+        slots *= self.threads
         self.keys = np.full(slots, session.none, session.id_dtype)
         self.sums, self.used = np.empty(slots), np.empty(slots, session.id_dtype)
         self._turn, self._session = np.zeros(1, np.int64), session
@@ -263,66 +267,12 @@ class Tables:
         self._turn[0] = 0
         return self.keys, self.sums, self.used, self._turn, self.threads
 
+    def items(self, found: int | None = None) -> int | None:
+        """What `session.each` is told, so that no more threads work than have tables. found: what there is to do."""
+        most = None if self.threads == self._session.engine.workers.threads else (self.threads - 1) * ITEMS_A_THREAD
+        return found if most is None else most if found is None else min(found, most)
+
     def free(self) -> None:
         """Give the memory back, if that was not done."""
         self._session.release(self.keys, self.sums, self.used)
         self.keys, self.sums, self.used = self.keys[:0], self.sums[:0], self.used[:0]
-
-
-def coarser(session: Session, level: Level, place: np.ndarray, count: int) -> Held:
-    """The graph whose vertices are groups of a level's: place (id[V]) is the group of each, below count."""
-    pieces, kind = [], session.id_dtype
-    for lists in level.parts():
-        last = lists.first + len(lists.starts) - 1
-        within = place[lists.first : last]
-        members = np.argsort(within, kind="stable").astype(kind)
-        groups, firsts = np.unique(within[members], return_index=True)
-        members += kind.type(lists.first)
-        bounds = np.append(firsts, len(members)).astype(np.uint64)
-        sizes = (lists.starts[1:] - lists.starts[:-1])[members - kind.type(lists.first)]
-        before = np.append(np.uint64(0), np.cumsum(sizes))[bounds.astype(np.int64)]
-        room = np.minimum(np.diff(before), np.uint64(count))
-        tables = Tables(session, int(room.max(initial=1)))
-        cuts = pieces_of(np.append(np.uint64(0), np.cumsum(room)))
-        for low, high in pairwise(cuts):
-            pieces.append((groups[low:high], *_added(session, lists, level.own, members, bounds[low : high + 1],
-                                                     place, room[low:high], tables)))  # fmt: skip
-        tables.free()
-    counts = np.zeros(count + 1, np.uint64)
-    for groups, found, _, _ in pieces:
-        counts[groups.astype(np.int64) + 1] += found
-    starts = np.cumsum(counts, dtype=np.uint64)
-    if isinstance(level, Held) or len(level.blocks) == 1:  # groups ascend over the pieces
-        ids = np.concatenate([piece[2] for piece in pieces]) if pieces else np.empty(0, kind)
-        weights = np.concatenate([piece[3] for piece in pieces]) if pieces else np.empty(0)
-        return Held(session, starts, ids, weights)
-    ids, weights = np.empty(int(starts[-1]), kind), np.empty(int(starts[-1]))
-    cursor = starts[:-1].copy()
-    for groups, found, some, sums in pieces:
-        ends = np.cumsum(found)
-        at = np.repeat(cursor[groups.astype(np.int64)] - (ends - found), found.astype(np.int64))
-        at += np.arange(len(some), dtype=np.uint64)
-        ids[at], weights[at] = some, sums
-        cursor[groups.astype(np.int64)] += found
-    del pieces
-    parted = Held(session, starts, ids, weights)  # a group's lists of several blocks lead to an end several times
-    whole = coarser(session, parted, np.arange(count, dtype=kind), count)
-    parted.free()
-    return whole
-
-
-def _added(
-    session: Session, lists: Lists, own: float, members: np.ndarray, bounds: np.ndarray, place: np.ndarray,
-    room: np.ndarray, tables: Tables,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """(entries of each group, ids, weights) of some groups' lists."""
-    places = np.append(np.uint64(0), np.cumsum(room))
-    ids, weights = np.empty(int(places[-1]), session.id_dtype), np.empty(int(places[-1]))
-    found = np.zeros(len(room), np.uint64)
-    session.look(
-        moving.add_lists, *lists.arrays, own, members, bounds, place, places, ids, weights, found, *tables.arrays
-    )
-    starts = np.append(np.uint64(0), np.cumsum(found))
-    packed_ids, packed_weights = np.empty(int(starts[-1]), ids.dtype), np.empty(int(starts[-1]))
-    session.each(moving.pack_lists, places, found, starts, ids, weights, packed_ids, packed_weights)
-    return found, packed_ids, packed_weights

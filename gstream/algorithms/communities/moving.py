@@ -331,8 +331,8 @@ def make_merges(order, part, bulk, cut, inner, strength, mixed_in, to, linked, c
 
 @kernel
 def add_lists(
-    starts, ids, weights, first, own, members, bounds, side, places, found_ids, found_weights, found, keys, sums, used,
-    turn, threads, counter,
+    starts, ids, weights, first, listed, own, members, bounds, side, places, found_ids, found_weights, found, keys,
+    sums, used, turn, threads, counter,
 ):  # fmt: skip
     """Lists of groups of vertices: found_ids[places[g]:][:found[g]] the sides that group g's lists lead to, with the
     sum of weights to each. Group g has the vertices members[bounds[g]:bounds[g + 1]]. Returns the edges looked at."""
@@ -342,12 +342,13 @@ def add_lists(
         for g in range(early, late):
             room, count = u64(0), u64(0)
             for index in range(bounds[g], bounds[g + u64(1)]):
-                k = u64(members[index]) - u64(first)
+                k = u64(index) if listed else u64(members[index]) - u64(first)
                 room += starts[k + u64(1)] - starts[k]
             mask = mask_of(room, slots)
             for index in range(bounds[g], bounds[g + u64(1)]):
                 v = u64(members[index])
-                low, high = starts[v - u64(first)], starts[v - u64(first) + u64(1)]
+                k = u64(index) if listed else v - u64(first)
+                low, high = starts[k], starts[k + u64(1)]
                 count = add_up(ids, weights, low, high, v, own, side, keys, sums, used, base, mask, count)
             for index in range(count):
                 slot = base + u64(used[base + index])
@@ -367,6 +368,20 @@ def pack_lists(places, found, starts, found_ids, found_weights, ids, weights, co
             for index in range(found[g]):
                 ids[starts[g] + index] = found_ids[places[g] + index]
                 weights[starts[g] + index] = found_weights[places[g] + index]
+    return u64(0)
+
+
+@kernel
+def pick_lists(starts, from_ids, from_weights, first, slot, places, ids, weights, counter):
+    """Copy lists of the vertices v with a slot[v] to places[slot[v]] of ids and weights."""
+    none = ~slot.dtype.type(0)
+    for early, late in blocks(counter, len(starts) - 1, RUN):
+        for k in range(early, late):
+            where = slot[u64(first) + k]
+            if where != none:
+                to = places[where] - starts[k]
+                for place in range(starts[k], starts[k + u64(1)]):
+                    ids[to + place], weights[to + place] = from_ids[place], from_weights[place]
     return u64(0)
 
 
