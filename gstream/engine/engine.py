@@ -204,7 +204,7 @@ class Engine(LiftedCaps):
         plan = replace(plan, device_plans=tuple(map(self.costs.with_lanes, plan.device_plans)))
         plan = what_is_there(plan, plan.tables, self.sources, exchange.devices)
         cores = None if plan.cores is None else self.costs.core_constants
-        constants = self.measure().at(self.graph.vertices, self.graph.by_degree)
+        constants = self.measure().at(self.graph.vertices, self.graph.by_degree, code.value_dtype.itemsize)
         return replace(self._readers.planned(plan, constants, self.ranks is None), core_constants=cores)
 
     @property

@@ -22,6 +22,7 @@ from gstream.paging.page_lanes import USUAL, PageLanes
 
 # From LEVEL vertices on, rates fall with this power of their number (measured: PageRank).
 LEVEL, SLOPE = 1 << 18, 0.22
+ROW_BYTES = 16  # of values that take a kernel the time of one number; longer vectors take as much more (measured)
 IN_ORDER = 1.4  # times the rate of pulls has where the first vertices have the most edges: caches hold their values
 
 
@@ -50,10 +51,11 @@ class Constants:
     def edges(self, direction: str) -> float:
         return self.push_edges if direction == "push" else self.pull_edges
 
-    def at(self, vertices: int, by_degree: bool) -> Constants:
+    def at(self, vertices: int, by_degree: bool, value_bytes: int = 4) -> Constants:
         """The constants for a graph: kernels' rates are those of LEVEL vertices in no order, and fall as values outgrow
-        caches (RMAT 18 to 22 on two cores, 24 to 28 on an H200: within a fifth)."""
-        far = (max(vertices, LEVEL) / LEVEL) ** -SLOPE
+        caches (RMAT 18 to 22 on two cores, 24 to 28 on an H200: within a fifth). value_bytes: of a vertex's value,
+        which may be a vector (12 to 512 bytes on two cores: within 2 times)."""
+        far = (max(vertices, LEVEL) / LEVEL) ** -SLOPE * min(1.0, ROW_BYTES / value_bytes)
         pull = self.pull_edges * far * (IN_ORDER if by_degree else 1.0)
         return replace(self, pull_edges=pull, push_edges=self.push_edges * far)
 

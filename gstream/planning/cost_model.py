@@ -123,7 +123,7 @@ class CostModel:
         stats.predicted_seconds = predicted_seconds(stats, plan, supersteps)
         stats.link_rate = plan.constants.c2 * plan.devices if self.gpus else 0.0
         self._worked += stats.loop_seconds
-        level = self.constants.at(plan.graph.vertices, plan.graph.by_degree)
+        level = self.constants.at(plan.graph.vertices, plan.graph.by_degree, plan.value_bytes)
         for name, reached in () if self._agreed else lessons(stats, plan, bool(self.gpus)):
             rate = reached * getattr(self.constants, name) / getattr(level, name)
             known = getattr(self.constants, name)

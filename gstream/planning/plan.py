@@ -42,7 +42,8 @@ class Plan:
     devices, where they may take pages; core_constants: how fast they are. idle: why cores that are there don't.
     notifies: a superstep of SUM may sum again the lists of those vertices alone that active ones tell over the
     out-pages, which have a source, too (gstream.engine.notify_pull). spared: devices that were asked for, and would
-    make it slower. read_threads, disks: threads that read ahead from each disk, and how many there are.
+    make it slower. value_bytes: of a vertex's value. read_threads, disks: threads that read ahead from each disk,
+    and how many there are.
     """
 
     case: int
@@ -67,6 +68,7 @@ class Plan:
     core_constants: Constants | None = None
     idle: str = ""
     notifies: bool = False
+    value_bytes: int = 4
     spared: int = 0
     unread: dict[str, int] = field(default_factory=dict)
     in_host_cache: dict[str, int] = field(default_factory=dict)

@@ -303,7 +303,7 @@ def make_plan(
         heads=graph.tables["in"].name if layout.heads else None, weights=weights,
         double_buffer=_double(code, layout), host_bytes=host, spare_bytes=host_memory - taken - sum(host.values()),
         graph=graph, constants=constants, cores=beside, idle=idle,
-        notifies=told is not None and told.name in sources,
+        notifies=told is not None and told.name in sources, value_bytes=code.value_dtype.itemsize,
     )  # fmt: skip
 
 

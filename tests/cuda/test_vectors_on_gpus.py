@@ -47,7 +47,7 @@ def graph(request, tmp_path_factory):
         yield store, programs, expected
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", ["Counters", "Diffusion", *choice.also("Nearest", *MORE)])
 @pytest.mark.parametrize("options", OPTIONS)
 def test_values_are_those_of_numpy(graph, name, options):

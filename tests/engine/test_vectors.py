@@ -70,8 +70,9 @@ def test_a_run_ends_when_no_element_changes(graph, name):
 def test_a_plan_counts_whole_vectors(graph):
     store, programs, _, _ = graph
     with Engine(store, RunOptions()) as engine:
-        held = engine.plan(programs["Counters"]()).device.held
-    assert held["WA"] == V * 2 * 64, "values, and what vertices got"
+        plan, scalar = engine.plan(programs["Counters"]()), engine.measure().at(V, engine.graph.by_degree)
+    assert plan.device.held["WA"] == V * 2 * 64, "values, and what vertices got"
+    assert plan.constants.pull_edges == pytest.approx(scalar.pull_edges / 4), "they take a kernel longer"
 
 
 def test_a_run_goes_on_from_a_checkpoint(graph, tmp_path):

@@ -23,7 +23,7 @@ from gstream.hostcode.templates.methods import (
     merged,
     weight_of,
 )
-from gstream.hostcode.templates.vector_push import settle_row
+from gstream.hostcode.templates.vector_push import numbers_of, settle_row
 
 # kernels
 
@@ -37,7 +37,7 @@ def take_in(best, words, weights, row, begin, count, stride, source, source_firs
         if is_set(active_bits, u):
             at = u - source_first
             sender, out, weight = source[at], degree_of(degree, at), weight_of(weights, row, word)
-            for i in range(ELEMENTS):
+            for i in range(numbers_of(sender)):
                 new, old = gathered(sender, u, out, weight, i64(i), ctx), best[i]
                 best[i] = merged(old, new) if sender[i] != IDENTITY and better(new, old) else old
 

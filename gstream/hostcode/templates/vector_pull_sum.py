@@ -11,6 +11,7 @@ from gstream.hostcode.intrinsics import scratch
 from gstream.hostcode.jit import helper, kernel
 from gstream.hostcode.page_words import claim, list_of, part_of, vertex_of
 from gstream.hostcode.templates.methods import ELEMENTS, GOT, LENGTH, context, degree_of, gathered, weight_of
+from gstream.hostcode.templates.vector_push import numbers_of
 
 # kernels
 
@@ -25,7 +26,7 @@ def add_up(sums, words, weights, row, begin, count, stride, source, source_first
         u = u64(words[row, word])
         at = u - source_first
         sender, out, weight = source[at], degree_of(degree, at), weight_of(weights, row, word)
-        for i in range(ELEMENTS):
+        for i in range(numbers_of(sender)):
             sums[i] += GOT(gathered(sender, u, out, weight, i64(i), ctx))
 
 

@@ -29,6 +29,15 @@ from gstream.hostcode.templates.methods import (
 
 # kernels
 
+ROLLED = 16, 64  # lengths from which on, and up to which, LLVM unrolls a loop of known length, and vectorizes it less
+
+
+@helper
+def numbers_of(row):
+    """Length of a row: where it is not known beforehand a pull of u8[16] takes 8 ns an edge instead of 21, one of
+    f32[32] 21 instead of 54; but f32[3] would take 4.8 instead of 2.7."""
+    return u64(len(row)) if ROLLED[0] <= LENGTH < ROLLED[1] else ELEMENTS
+
 
 @helper
 def settle(dst, at, new):
