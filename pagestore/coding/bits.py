@@ -43,22 +43,27 @@ def population(typingctx, word):
     return types.uint64(types.uint64), generate
 
 
-HAS_PDEP = bool(binding.get_host_cpu_features().get("bmi2"))  # Numba keeps code by these features
+HAS_PDEP = bool(binding.get_host_cpu_features().get("bmi2"))  # Numba keeps code for each set of features
 
 
-@intrinsic
-def _pdep(typingctx, word, mask):
-    """The instruction of x86."""
+def _of_two_words(name):
+    """An instruction of x86 as a function (word, mask) of u64."""
 
-    def generate(context, builder, sig, args):
-        kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)] * 2)
-        function = builder.module.declare_intrinsic("llvm.x86.bmi.pdep.64", (), kind)
-        return builder.call(function, args)
+    @intrinsic
+    def instruction(typingctx, word, mask):
+        def generate(context, builder, sig, args):
+            kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)] * 2)
+            return builder.call(builder.module.declare_intrinsic(name, (), kind), args)
 
-    return types.uint64(types.uint64, types.uint64), generate
+        return types.uint64(types.uint64, types.uint64), generate
+
+    return instruction
 
 
-def _deposit(word, mask):
+_pdep, _pext = _of_two_words("llvm.x86.bmi.pdep.64"), _of_two_words("llvm.x86.bmi.pext.64")
+
+
+def deposit_slowly(word, mask):
     """The lowest bits of a u64, each where the mask has its next 1; 0 where the mask has 0."""
     found = U0
     while mask:
@@ -68,12 +73,28 @@ def _deposit(word, mask):
     return found
 
 
+def extract_slowly(word, mask):
+    """The bits of a u64 where the mask has a 1, side by side, the lowest first."""
+    found, place = U0, U1
+    while mask:
+        lowest = mask & (~mask + U1)
+        found |= place if word & lowest else U0
+        place, mask = place << U1, mask ^ lowest
+    return found
+
+
 @compiled(inline="always")
-def _deposit_by_pdep(word, mask):
+def _deposit(word, mask):
     return _pdep(word, mask)
 
 
-deposit = _deposit_by_pdep if HAS_PDEP else compiled(_deposit)
+@compiled(inline="always")
+def _extract(word, mask):
+    return _pext(word, mask)
+
+
+deposit = _deposit if HAS_PDEP else compiled(deposit_slowly)
+extract = _extract if HAS_PDEP else compiled(extract_slowly)
 
 
 @intrinsic
@@ -87,6 +108,20 @@ def unaligned(typingctx, stream, byte):
         return builder.load(place, align=1)
 
     return types.uint64(stream, types.uint64), generate
+
+
+@intrinsic
+def store_unaligned(typingctx, out, byte, word):
+    """Write a u64 at a byte of an array, which need not be a multiple of 8."""
+
+    def generate(context, builder, sig, args):
+        array = context.make_array(sig.args[0])(context, builder, args[0])
+        begin = builder.bitcast(array.data, ir.IntType(8).as_pointer())
+        place = builder.bitcast(builder.gep(begin, [args[1]]), ir.IntType(64).as_pointer())
+        builder.store(args[2], place, align=1)
+        return context.get_dummy_value()
+
+    return types.void(out, types.uint64, types.uint64), generate
 
 
 @compiled(inline="always")

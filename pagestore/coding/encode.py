@@ -1,4 +1,4 @@
-"""Pages to coded pages (pagestore/coding/form.py), at about 10 ns an edge; and how many bytes one takes, before.
+"""Pages to coded pages (pagestore/coding/form.py), at about 4 ns an edge; and how many bytes one takes, before.
 
 The widths of a chunk are those with the fewest bits, of equals the least ones. So a coded page is a function of the
 page alone.
@@ -11,13 +11,14 @@ import threading
 import numpy as np
 
 from pagestore.coding import form
-from pagestore.coding.bits import U0, U1, below, bit_length
+from pagestore.coding.bits import U0, U1, below, bit_length, extract, population, store_unaligned
 from pagestore.jit import compiled
 from pagestore.layout import PageLayout
 
 CHUNK = np.uint64(form.CHUNK)
 LENGTHS = 65  # of fields: 0 to 64 bits
-U2, U3, U5, U6, U7, U31, U32 = (np.uint64(n) for n in (2, 3, 5, 6, 7, 31, 32))
+U3, U4, U5, U6, U7, U12, U18, U24, U31, U32 = (np.uint64(n) for n in (3, 4, 5, 6, 7, 12, 18, 24, 31, 32))
+FULL_BYTES = np.uint64(56)
 STARTS = 3  # the first class of a list's first neighbour
 RELATIVE, REPEATS, SPARSE = (np.uint64(flag) for flag in (form.RELATIVE, form.REPEATS, form.SPARSE))
 
@@ -31,7 +32,7 @@ class Coder:
     def __init__(self, layout: PageLayout) -> None:
         self.layout = layout
         self._room = np.zeros(layout.page_bytes // 2 + 4 * form.CHUNK, np.uint32)  # twice a page: more than any takes
-        self._value, self._scratch = np.zeros(form.CHUNK, np.uint64), np.zeros((5, form.CHUNK), np.uint8)
+        self._value, self._scratch = np.zeros(form.CHUNK, np.uint64), np.zeros(form.CHUNK, np.uint8)
         self._counts = np.zeros((2, LENGTHS), np.int64)
         self.words = self._room[:0]
 
@@ -120,7 +121,7 @@ def _code_page(words, header_words, records, edges, id_words, out, write, value,
     end = entry + entry_words * (vertex_chunks + (edges + CHUNK - one) // CHUNK)
     if write:
         out[form.FLAGS] = np.uint32(flags)
-    slots, lengths = np.uint64(words.size), scratch[0]
+    slots, lengths = np.uint64(words.size), scratch
     if flags & SPARSE:
         last = np.uint64(words[slots - two]) - one
         for begin in range(U0, records, CHUNK):
@@ -234,53 +235,61 @@ def _code_chunk(value, items, counts, out, entry, begin, write, scratch):
     end = begin + planes + ((np.uint64(gap_bits + start_bits) - items + U31) >> U5)
     if not write:
         return end
-    lengths, classes, ones = scratch[0], scratch[1], scratch[2:]
-    widths, kinds = np.empty(form.CLASSES, np.uint64), np.empty(2 * LENGTHS, np.uint8)
-    widths[0], widths[1], widths[2], widths[3], widths[4] = w0, w1, w2, w3, w4
-    packed = U0
-    for k in range(form.CLASSES):
-        packed |= widths[k] << np.uint64(form.WIDTH_BITS * k)
+    widths, more = np.empty(2 * LENGTHS, np.uint8), np.zeros((2, 2 * LENGTHS), np.uint64)
+    ones = np.zeros(3, np.uint64)  # of the chunk, in the first three planes
+    for length in range(2 * LENGTHS):
+        start = length >= LENGTHS
+        size = length - LENGTHS if start else length
+        if counts[np.uint64(start), np.uint64(size)] == 0:
+            continue
+        kind = STARTS + (size > w3) if start else (size > w0) + (size > w1)
+        widths[length] = (w3 if kind == STARTS else w4) if start else w0 if kind == 0 else w1 if kind == 1 else w2
+        # A bit for each plane that the class has a 1 in: of two planes in each word
+        more[0, length] = np.uint64(kind > 0) | np.uint64(kind > 1) << U32
+        more[1, length] = np.uint64(kind > 2) | np.uint64(kind > 3) << U32
+        for plane in range(min(3, kind)):
+            ones[plane] += np.uint64(counts[np.uint64(start), np.uint64(size)])
+    packed = np.uint64(w0) | np.uint64(w1) << U6 | np.uint64(w2) << U12 | np.uint64(w3) << U18 | np.uint64(w4) << U24
     out[entry + np.uint64(form.WIDTHS)] = np.uint32(packed)
     out[begin : end + U1] = np.uint32(0)
-    for length in range(LENGTHS):
-        kinds[length] = (length > w0) + (length > w1)
-        kinds[length + LENGTHS] = STARTS + (length > w3)
-    n1, n2, n3, plane = U0, U0, U0, U0
+    lengths = scratch
+    second = (begin + planes) << U5
+    third = second + ones[0]
+    fourth = third + ones[1]
+    bit = fourth + ones[2]
+    for first in range(U0, items, U32):
+        block = np.uint64(first)
+        low, high = U0, U0
+        for i in range(min(U32, items - block)):
+            low |= more[0, lengths[block + np.uint64(i)]] << np.uint64(i)
+            high |= more[1, lengths[block + np.uint64(i)]] << np.uint64(i)
+        q0, q1, q2, q3 = low & below(U32), low >> U32, high & below(U32), high >> U32
+        out[begin + (block >> U5)] = np.uint32(q0)
+        _put(out, second, extract(q1, q0))
+        _put(out, third, extract(q2, q1))
+        _put(out, fourth, extract(q3, q2))
+        second, third, fourth = second + population(q0), third + population(q1), fourth + population(q2)
+    byte, bits = bit >> U3, bit & U7
+    held = np.uint64(out[bit >> U5] >> np.uint32(bit & U24)) & below(bits)  # the last bits of the planes
     for k in range(items):
-        kind = np.uint64(kinds[lengths[k]])
-        classes[k] = kind
-        b0, b1, b2, b3 = (kind + U7) >> U3, (kind + U6) >> U3, (kind + U5) >> U3, kind >> U2
-        plane |= b0 << (np.uint64(k) & U31)
-        if np.uint64(k) & U31 == U31:
-            out[begin + (np.uint64(k) >> U5)] = np.uint32(plane)
-            plane = U0
-        ones[U0, n1], ones[U1, n2], ones[U2, n3] = b1, b2, b3
-        n1, n2, n3 = n1 + b0, n2 + b1, n3 + b2
-    if items & U31:
-        out[begin + (items >> U5)] = np.uint32(plane)
-    word, held, bits = begin + planes, U0, U0
-    for which in range(3):
-        count = n1 if which == 0 else n2 if which == 1 else n3
-        for k in range(count):
-            held |= np.uint64(ones[which, k]) << bits
-            bits += U1
-            if bits == U32:
-                out[word] = np.uint32(held)
-                word, held, bits = word + U1, U0, U0
-    for k in range(items):
-        width, field = widths[classes[k]], value[k]
+        width, field = np.uint64(widths[lengths[k]]), value[k]
         if width > U32:
             held |= (field & below(U32)) << bits
-            out[word] = np.uint32(held)
-            word, held, field, width = word + U1, held >> U32, field >> U32, width - U32
+            store_unaligned(out, byte, held)
+            byte, held, field, width = byte + U4, held >> U32, field >> U32, width - U32
         held |= field << bits
+        store_unaligned(out, byte, held)
         bits += width
-        if bits >= U32:
-            out[word] = np.uint32(held)
-            word, held, bits = word + U1, held >> U32, bits - U32
-    if bits > U0:
-        out[word] = np.uint32(held)
+        byte, held, bits = byte + (bits >> U3), held >> (bits & FULL_BYTES), bits & U7
     return end
+
+
+@compiled(inline="always")
+def _put(out, bit, word):
+    """Add up to 32 bits to a stream of words u4[n], which has zeros from this bit on."""
+    at, word = bit >> U5, word << (bit & U31)
+    out[at] |= np.uint32(word)
+    out[at + U1] |= np.uint32(word >> U32)
 
 
 def coded_weights(page: np.ndarray, dtype: np.dtype, begin: int, end: int) -> np.ndarray:

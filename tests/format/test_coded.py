@@ -63,16 +63,18 @@ def words_of(data: bytes) -> np.ndarray:
     return np.frombuffer(data, np.uint64).copy().view(np.uint8)
 
 
-def test_bits_are_put_where_the_mask_has_ones():
+def test_bits_are_put_and_taken_where_the_mask_has_ones():
     """By an instruction where the processor has it, else bit by bit."""
     numbers = random.Random(3)
     for _ in range(50):
         word, mask = numbers.getrandbits(64), numbers.getrandbits(64) & numbers.getrandbits(64)
         places = [place for place in range(64) if mask >> place & 1]
-        wanted = sum((word >> k & 1) << place for k, place in enumerate(places))
-        for deposit in (bits.deposit, bits._deposit):
-            with np.errstate(over="ignore"):
-                assert int(deposit(np.uint64(word), np.uint64(mask))) == wanted
+        put = sum((word >> k & 1) << place for k, place in enumerate(places))
+        taken = sum((word >> place & 1) << k for k, place in enumerate(places))
+        given = np.uint64(word), np.uint64(mask)
+        with np.errstate(over="ignore"):
+            assert int(bits.deposit(*given)) == int(bits.deposit_slowly(*given)) == put
+            assert int(bits.extract(*given)) == int(bits.extract_slowly(*given)) == taken
 
 
 @pytest.mark.covering(1)
