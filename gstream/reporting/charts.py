@@ -31,12 +31,12 @@ def distribution_chart(found: list[dict[str, Any]]) -> str:
 
 def supersteps_chart(steps: list[dict[str, Any]]) -> str:
     """Active vertices and time of each superstep, both logarithmic."""
-    number, seconds = _numbers(steps), _column(steps, "seconds")
+    number, seconds, active = _numbers(steps), _column(steps, "seconds"), _column(steps, "frontier")
     with styled():
         figure = new_figure(2.8)
         axes = add_axes(figure, xlabel="superstep", ylabel="active vertices", yscale="symlog")
-        axes.plot(*thinned(number, _column(steps, "frontier")), ".-", color=SERIES[0], label="active vertices")
-        axes.set_ylim(bottom=0)
+        axes.plot(*thinned(number, active), ".-", color=SERIES[0], label="active vertices")
+        axes.set_ylim(0, 2 * max(active.max(initial=0), 1))  # a line at the greatest value is below the edge
         right = axes.twinx()
         right.set(ylabel="milliseconds", yscale="log" if (seconds > 0).any() else "linear")
         right.plot(*thinned(number, 1e3 * seconds), ".--", color=SERIES[1], label="milliseconds")
