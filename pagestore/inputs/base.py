@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,6 +145,11 @@ class StringNames:
     def __getitem__(self, vertex: int) -> str:
         """Name of dense vertex `vertex` (0..V-1)."""
         return bytes(self.data[int(self.offsets[vertex]) : int(self.offsets[vertex + 1])]).decode("utf-8")
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a vertex is called so."""
+        at = bisect_left(range(len(self)), name.encode(), key=lambda vertex: self[vertex].encode())
+        return at < len(self) and self[at] == name
 
 
 @dataclass

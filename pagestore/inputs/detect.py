@@ -22,7 +22,7 @@ from pagestore.inputs.foreign import refuse_archives, refuse_foreign
 from pagestore.inputs.identify import fingerprint, ldbc_file, ldbc_stem
 from pagestore.inputs.said import Promise, of_all
 from pagestore.inputs.several import SeveralSources, refuse_other_columns
-from pagestore.inputs.signatures import DIMACS_LINE, FORMATS, LIMITED_OPTIONS, MAGIC, SUFFIXES, TEXTS
+from pagestore.inputs.signatures import DIMACS_LINE, FORMATS, LIMITED_OPTIONS, MAGIC, NO_NAMES, SUFFIXES, TEXTS
 from pagestore.inputs.streams import STDIN, ByteStream, check_file
 
 HEAD_BYTES = 1 << 12
@@ -123,7 +123,7 @@ def open_source(
     source.fingerprint = identity
     said = [one.assumed() or _by_format(kind, one) for one, (_, kind) in zip(opened, found, strict=True)]
     source.assumptions = _of_all([(one.name, words) for one, words in zip(opened, said, strict=True)])
-    source.doubts = _of_all([(one.name, one.doubt()) for one in opened])
+    source.doubts = (*_of_all([(one.name, one.doubt()) for one in opened]), *_nobody(source))
     source.promised = of_all([Promise(*one.promised) for one in opened])
     source.opening_seconds = time.perf_counter() - started
     return source
@@ -161,6 +161,16 @@ def _of_all(said: list[tuple[str, str]]) -> tuple[str, ...]:
         alike.setdefault(words, []).append(name)
     more = {words: f" and {len(names) - 1} more" if len(names) > 1 else "" for words, names in alike.items()}
     return tuple(f"{names[0]}{more[words]}: {words}" for words, names in alike.items() if words)
+
+
+def _nobody(source: EdgeSource) -> list[str]:
+    """What is said of vertices called as what is not known is written: they may join edges that have nothing common."""
+    found = [name for name in NO_NAMES if source.names is not None and name in source.names]
+    if not found:
+        return []
+    is_one = "is the name of a vertex" if len(found) == 1 else "are names of vertices"
+    said = " and ".join(map(repr, found))
+    return [f"{said} {is_one}; if that stands for what is not known, leave its edges out with --where"]
 
 
 def _named(

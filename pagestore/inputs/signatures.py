@@ -309,6 +309,7 @@ COLUMN_NAMES = {
 NEO4J_IDS = re.compile(r".*?(:(?:start_|end_)?id)(?:\((.*)\))?\Z")  # name:START_ID(group)
 TYPED = re.compile(r"(.+):(?:int|integer|long|float|double|number|byte|short|boolean|char|string)(?:\[\])?\Z")
 MISSING = ("na", "n/a", "nan", "none", "null", "nil")  # stand where a number is not known
+NO_NAMES = ("NULL", "null", "None", "NaN", "nan", "N/A", "n/a", "#N/A", "NA", "\\N", "<NA>", "(null)", "undefined", "-")
 VERTEX_TABLE = (("id", "label"), ("id", "name"), ("nodes", "id"), ("node", "label"))  # first columns of Gephi's nodes
 DIRECTION_COLUMNS = {  # a column of this name with these words says of each edge whether it is directed
     "type": {"directed": True, "undirected": False},

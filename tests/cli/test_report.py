@@ -98,7 +98,8 @@ def test_a_report_tells_of_the_run(store: Path, gstream: Command) -> None:
     assert any(row[:1] == ["time of the supersteps"] for row in found.rows)
     assert any(row[0] == "host:0: pages of in" for row in found.rows if row)
     assert "prefers-color-scheme: dark" in found.styles
-    assert found.styles.index("@media print") > found.styles.index("figcaption, .note")  # what comes later would override
+    # what comes later would override the print's
+    assert found.styles.index("@media print") > found.styles.index("figcaption, .note")
     assert "fill: currentColor" in found.styles and "#0102" not in found.styles
 
     assert gstream("report", "run.json", "-o", "again.html").stdout == "again.html\n"

@@ -7,6 +7,8 @@ import re
 import warnings
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 from input_files import edges_of, opened, read, write
 
@@ -139,3 +141,16 @@ def test_vertices_that_a_header_adds_are_counted(tmp_path):
     assert convert(source, tmp_path / "a.gs", ConvertOptions(page_bytes=4096)).isolated == 3
     source = opened(write(tmp_path, "a.graph", "4 2\n2\n1 3\n2\n\n"), tmp_path)
     assert convert(source, tmp_path / "b.gs", ConvertOptions(page_bytes=4096)).isolated == 1
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_vertices_called_as_nobody_is_are_said(tmp_path, name):
+    sources, targets = ["a", "b", "\\N"], ["NULL", "NULL", "c"]
+    if name == "a.csv":
+        rows = zip(sources, targets, strict=True)
+        write(tmp_path, name, "source,target\n" + "".join(f"{source},{target}\n" for source, target in rows))
+    else:
+        pyarrow.parquet.write_table(pyarrow.table({"source": sources, "target": targets}), tmp_path / name)
+    said = r"'NULL' and '\\N' are names of vertices; if that stands for what is not known, leave its edges out with --"
+    assert opened(tmp_path / name, tmp_path).doubts == (f"{said}where",)
+    assert opened(tmp_path / name, tmp_path, where="target != 'NULL' and source > 'a'").doubts == ()
