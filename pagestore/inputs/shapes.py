@@ -188,10 +188,10 @@ def _refuse_blanks(shape: Shape) -> None:
     ends = [word for row in shape.rows for word in row[:2]]
     parted = next((word for word in ends if BLANK_IN_NUMBERS.match(word) and not THOUSANDS.match(word)), None)
     if parted is not None and all(BLANK_IN_NUMBERS.match(word) or is_number(word) for word in ends):
-        between = shlex.quote(f" {shape.separator}")
+        mark = shown(shape.separator or "")  # of a tab, \t, as tr takes it
         raise shape.refusal(
-            f"{shown(parted)!r} holds two numbers: blanks part them, and {shown(shape.separator or '')!r} other ones",
-            f"Part all alike: tr -s {between} ' ' < {shape.file} | gstream convert - STORE.",
+            f"'{shown(parted)}' holds two numbers: blanks part them, and '{mark}' other ones",
+            f"Part all alike: tr -s ' {mark}' ' ' < {shape.file} | gstream convert - STORE.",
             "If they are names, pass --string-ids.",
         )
 
