@@ -37,7 +37,7 @@ class PaperSlices:
         told = volumes(graph.vertices, graph.edges, self._ranks, 0, not code.idempotent)
         count = min(graph.vertices, graph.vertices // self._ranks + len(set(tables)) * told.mirrors + told.listed)
         try:
-            return make(replace(graph, vertices=count, of=graph.vertices, tables=tables, head_rows={}, max_weight=0.0))
+            return make(replace(graph, vertices=count, of=graph.vertices, tables=tables, head_rows={}))
         except CapError:
             return make(graph)
 

@@ -343,13 +343,19 @@ class Exchange(ABC):
         """Bring the values and active bits of all slices to the first device, if `apply` has sent."""
 
     def values(self, stay: bool = False) -> Any:
-        """value[V] of resident jobs, and active bits for `active_bits`. stay: on the device, where the run is over."""
+        """value[V] of resident jobs, and bits for `bits_of_all`. stay: on the device, where the run is over."""
         self.collect()
         return self.devices[0].hand_over() if stay else self.devices[0].state.read_values()
 
-    def active_bits(self) -> np.ndarray:
-        """The bits of all vertices after `values`."""
-        return self.devices[0].state.read_bits("active")
+    def bits_of_all(self, which: str) -> np.ndarray:
+        """The "active" or "held" bits of all vertices after `values`."""
+        return self.devices[0].state.read_bits(which)
+
+    def hold_back(self, step: float, least_edges: int) -> None:
+        """Vertices.hold_back of all devices, once nobody takes bits from another any more."""
+        self.order()
+        for device in self.devices:
+            device.state.hold_back(step, least_edges)
 
     def restore(self, values: np.ndarray, active: np.ndarray) -> None:
         """Take up values and bits of all vertices."""

@@ -64,18 +64,17 @@ class DeltaStepping:
         """Nothing is begun."""
 
     def _hold_back(self, step: float) -> None:
-        """Cut the next frontier, whose bits no device takes from another any more."""
+        """Cut the next frontier."""
         self._run.cut = step
-        self._run.exchange.order()
-        for device in self._run.devices:
-            device.state.hold_back(step, self._least_edges)
+        self._run.exchange.hold_back(step, self._least_edges)
 
     def _readmit(self, step: Step, demand: Demand, in_place: np.ndarray) -> None:
         """All of a page that is copied sends: held back, it would have the page copied once more."""
         run, table = self._run, demand.table
         if not run.plan.copies and run.plan.sources[table.name].resident:
             return
-        if run.plan.copies and run.exchange.ranks is not None:  # others don't know which pages are copied here
+        apart = run.plan.copies or run.plan.graph.own is not None
+        if apart and run.exchange.ranks is not None:  # others don't know which pages are copied, or read, here
             return
         whole = np.setdiff1d(run.chooser.missing(demand).numbers, in_place, assume_unique=True)
         whole = whole[whole < table.small_pages]

@@ -85,7 +85,7 @@ class OwnSlices:
         ids = self._ids(self._ranks, known, options.trace)
         local = {name: ids.table(table, self._store.topology(name).reader) for name, table in known.items()}
         return replace(
-            graph, vertices=ids.count, of=graph.vertices, own=ids, head_rows={}, max_weight=0.0,
+            graph, vertices=ids.count, of=graph.vertices, own=ids, head_rows={},
             tables={name: local[table.name] for name, table in tables.items()},
         )  # fmt: skip
 

@@ -85,9 +85,9 @@ class Run(Supersteps):
     def state(self, supersteps: int) -> State:
         """What a checkpoint keeps, after so many supersteps; good until the next one."""
         values = self.values()  # and the bits of all
-        active = self.exchange.active_bits()
+        active = self.exchange.bits_of_all("active")
         if self.plan.device.held_bits:
-            active |= self.devices[0].state.read_bits("held")
+            active |= self.exchange.bits_of_all("held")
         step, limit = self.order or (None, None)
         chooser = self.chooser
         return State(

@@ -15,13 +15,24 @@ from gstream.hostcode.intrinsics import population, trailing_zeros
 from gstream.hostcode.jit import kernel
 
 
-@kernel
-def hold_back(active: Any, held: Any, value: Any, degree: Any, step: Any, least_edges: Any) -> Any:
+def hold_back(
+    active: np.ndarray, held: np.ndarray, value: np.ndarray, degree: np.ndarray, step: float, least_edges: int
+) -> tuple[int, int]:
     """What was held back joins the frontier; of one with least_edges or more, values past the least + step are held.
 
     Returns how many are, and the edges of the others.
     """
-    edges, any_yet, count = u64(0), False, u64(0)
+    edges = int(join(active, held, degree))
+    if edges < least_edges:  # mostly so, and then values would be read in vain
+        return 0, edges
+    count, far = hold_past(active, held, value, degree, least_of(active, value) + step)
+    return int(count), edges - int(far)
+
+
+@kernel
+def join(active: Any, held: Any, degree: Any) -> Any:
+    """What was held back joins the frontier. Returns the edges of all."""
+    edges = u64(0)
     for index in range(u64(len(active))):
         word = active[index] | held[index]
         active[index] = word
@@ -29,17 +40,25 @@ def hold_back(active: Any, held: Any, value: Any, degree: Any, step: Any, least_
         while word != u64(0):
             edges += u64(degree[(index << u64(6)) + trailing_zeros(word)])
             word &= word - u64(1)
-    if edges < u64(least_edges):  # mostly so, and then values were read in vain
-        return count, edges
-    least = 0.0
+    return edges
+
+
+@kernel
+def least_of(active: Any, value: Any) -> Any:
+    """The least value in the frontier; infinity where it is empty."""
+    least = np.inf
     for index in range(u64(len(active))):
         word = active[index]
         while word != u64(0):
-            here = np.float64(value[(index << u64(6)) + trailing_zeros(word)])
+            least = min(least, np.float64(value[(index << u64(6)) + trailing_zeros(word)]))
             word &= word - u64(1)
-            if not any_yet or here < least:
-                least, any_yet = here, True
-    limit = least + step
+    return least
+
+
+@kernel
+def hold_past(active: Any, held: Any, value: Any, degree: Any, limit: Any) -> Any:
+    """Hold back who has a value past `limit`, where nobody is held back yet. Returns how many, and their edges."""
+    count, edges = u64(0), u64(0)
     for index in range(u64(len(active))):
         word, far = active[index], u64(0)
         while word != u64(0):
@@ -48,7 +67,7 @@ def hold_back(active: Any, held: Any, value: Any, degree: Any, step: Any, least_
             word ^= bit
             if np.float64(value[v]) > limit:
                 far |= bit
-                edges -= u64(degree[v])
+                edges += u64(degree[v])
         if far != u64(0):
             active[index] &= ~far
             held[index] = far

@@ -19,6 +19,7 @@ from volumes import of_part, volumes
 
 import gstream
 from gstream.devices.ranks import Ranks
+from gstream.engine import delta_stepping
 from gstream.engine.engine import Engine
 from gstream.engine.rank_parts import open_for
 from gstream.options.run_options import RunOptions
@@ -152,6 +153,7 @@ def room(folder: Path, ranks: Ranks) -> tuple[int, int]:
 
 def main() -> None:
     folder, ranks = Path(sys.argv[1]), Ranks()
+    delta_stepping.FEWEST_EDGES = 1000  # so that frontiers of small graphs are cut, too
     found: dict[str, Any] = {}
     found["drawn"] = drawn(folder, ranks) if "betweenness" in sys.argv else ""
     found["drawn graphs"] = of_drawn_graphs(folder, ranks, 6) if "betweenness" in sys.argv else ""

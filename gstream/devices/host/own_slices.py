@@ -22,6 +22,7 @@ from gstream.devices.host.streamed_sums import ENDLESS, PIECES, StreamedSums
 from gstream.devices.host.vertex_state import COMBINE, bit_words, degrees_of_bits
 from gstream.devices.job import Range, Step
 from gstream.devices.ranks import Ranks, ReadsWrites, Ways
+from gstream.hostcode import delta_stepping
 from gstream.hostcode.bitmaps import count_bits
 from gstream.hostcode.generate import BLOCK
 from gstream.paging.own_ids import OwnIds
@@ -116,6 +117,20 @@ class OwnSliceExchange(RankExchange):
     def reopen(self) -> None:
         self._state.reopen()
 
+    def hold_back(self, step: float, least_edges: int) -> None:
+        """All go by the least value and the edges of all slices: mirrors are held back where their owners are."""
+        state, (first, last) = self._state, self.ids.own_numbers
+        words, degree = bit_words((first, last)) if first < last else slice(0, 0), state.job.host.degree
+        delta_stepping.join(state.active, state.held, degree)
+        own, state.held_back = state.active[words], 0
+        told = self.ranks.everybody(
+            (int(degrees_of_bits(own, degree[first:], 1)), float(delta_stepping.least_of(own, state.value[first:])))
+        )
+        if sum(edges for edges, _ in told) >= least_edges:
+            limit = min(least for _, least in told) + step
+            delta_stepping.hold_past(state.active, state.held, state.value, degree, limit)
+            state.held_back = int(count_bits(state.held[words]))
+
     def frontier(self, edges: bool, table: PageTable | None) -> tuple[int, int, int, np.ndarray | None]:
         self.devices[0].finish_counts()
         state, (first, last) = self._state, self.ids.own_numbers
@@ -124,8 +139,8 @@ class OwnSliceExchange(RankExchange):
         if edges and active:
             stride = 1 + (self.ids.slices[-1][1] >> DEGREES_A_WORD)
             out = int(degrees_of_bits(bits, state.job.host.degree[first:], stride))
-        told = np.sum(self.ranks.everybody((active, out)), axis=0)
-        return int(told[0]), int(told[1]), 0, None if table is None else state.lists_of("active", table)
+        told = np.sum(self.ranks.everybody((active, out, state.held_back)), axis=0).tolist()
+        return told[0], told[1], told[2], None if table is None else state.lists_of("active", table)
 
     def agreed(self, choice: bool) -> bool:
         return bool(self.ranks.of_first(choice))
@@ -135,11 +150,11 @@ class OwnSliceExchange(RankExchange):
         found = RankValues(self.ranks, own, list(self.ids.slices))
         return found if stay else found.host()
 
-    def active_bits(self) -> np.ndarray:
+    def bits_of_all(self, which: str) -> np.ndarray:
         found = np.zeros(-(-self.ids.slices[-1][1] // 64), np.uint64)
         words = [bit_words(part) if part[0] < part[1] else slice(0, 0) for part in self.ids.slices]
         if self.ids.own[0] < self.ids.own[1]:
-            found[words[self.first]] = self._state.active[bit_words(self.ids.own_numbers)]
+            found[words[self.first]] = self._state.bits(which)[bit_words(self.ids.own_numbers)]
         self.ranks.gather(found, [(part.start, part.stop) for part in words])
         return found
 

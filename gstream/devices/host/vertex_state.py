@@ -321,8 +321,8 @@ class VertexState(Vertices):
 
     def hold_back(self, step: float, least_edges: int) -> None:
         degree = self.job.host.degree
-        held, edges = delta_stepping.hold_back(self.active, self.held, self.value, degree, step, least_edges)
-        self.held_back, self.known_edges = int(held), int(edges)
+        told = delta_stepping.hold_back(self.active, self.held, self.value, degree, step, least_edges)
+        self.held_back, self.known_edges = told
 
     def readmit(self, table: PageTable, pages: np.ndarray) -> None:
         self.known_edges = None
