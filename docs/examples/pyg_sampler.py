@@ -47,3 +47,7 @@ class PageSampler(BaseSampler):
             num_sampled_edges=found.edges_per_hop.tolist(),
             metadata=(inputs.input_id, inputs.time),
         )
+
+    def sample_from_edges(self, inputs: Any, neg_sampling: Any = None) -> SamplerOutput:
+        """PyG asks every sampler for it; LinkNeighborLoader would call it."""
+        raise NotImplementedError("PageSampler samples around nodes. Use NodeLoader.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import sys
+from abc import ABC, abstractmethod
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -154,16 +155,28 @@ class Tensor(np.ndarray):
         return np.asarray(self)
 
 
+class BaseSampler(ABC):
+    """What PyG's asks of samplers (2.8; earlier ones ask for less)."""
+
+    @abstractmethod
+    def sample_from_nodes(self, index: object, **kwargs: object) -> object: ...
+
+    @abstractmethod
+    def sample_from_edges(self, index: object, neg_sampling: object = None) -> object: ...
+
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "pyg_sampler.py"
+
+
 @pytest.fixture
 def page_sampler(monkeypatch) -> type:
     """The example's class, over a stand-in of the little that it uses of torch and torch_geometric."""
     torch, pyg, sampler = (ModuleType(name) for name in ("torch", "torch_geometric", "torch_geometric.sampler"))
     torch.from_numpy = lambda array: array.view(Tensor)
-    sampler.BaseSampler, sampler.SamplerOutput = object, SimpleNamespace
+    sampler.BaseSampler, sampler.SamplerOutput = BaseSampler, SimpleNamespace
     for module in (torch, pyg, sampler):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    path = Path(__file__).resolve().parents[2] / "docs" / "examples" / "pyg_sampler.py"
-    return runpy.run_path(str(path))["PageSampler"]
+    return runpy.run_path(str(EXAMPLE))["PageSampler"]
 
 
 @pytest.mark.parametrize("names", ["range", "sparse", "strings"])
@@ -177,6 +190,25 @@ def test_the_example_for_pyg(page_sampler, names: str) -> None:
     assert (first.row.tolist(), first.col.tolist()) == ([2, 3, 4], [0, 1, 2])
     assert (first.num_sampled_nodes, first.num_sampled_edges) == ([2, 2, 1], [2, 1])
     assert first.metadata == (inputs.input_id, None) and second.edge.tolist() == first.edge.tolist()
+
+
+def test_the_example_over_pyg_itself() -> None:
+    """Each batch of a NodeLoader has the features of its vertices, and edges of the graph that lead to them."""
+    torch = pytest.importorskip("torch")
+    loader = pytest.importorskip("torch_geometric.loader")
+    data = pytest.importorskip("torch_geometric.data")
+    ends = (40 * np.random.default_rng(2).random((2, 300)) ** 2).astype(np.int64)
+    graph = gstream.from_edges(*ends, num_vertices=40)
+    x = torch.arange(40.0)[:, None]
+    sampler = runpy.run_path(str(EXAMPLE))["PageSampler"](graph, [4, 3])
+    given = data.Data(x=x, edge_index=torch.empty(2, 0, dtype=torch.long))
+    edges, seen = {*zip(*ends.tolist(), strict=True)}, []
+    for batch in loader.NodeLoader(given, sampler, input_nodes=torch.arange(20), batch_size=8):
+        seen += batch.n_id[: batch.batch_size].tolist()
+        assert torch.equal(batch.x, x[batch.n_id])
+        source, target = batch.n_id[batch.edge_index].tolist()
+        assert source and {*zip(source, target, strict=True)} <= edges
+    assert seen == [*range(20)]
 
 
 @pytest.mark.parametrize(
