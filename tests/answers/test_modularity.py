@@ -75,6 +75,9 @@ def test_answers_of_every_kind_are_taken(kind, tmp_path):
                 continue
             answer.write(tmp_path / name)
             given.append(tmp_path / name)
+        rows = answer.to_pandas()
+        numbers = rows.iloc[:, 1].astype("category").cat.codes.to_numpy()
+        given += [numbers, numbers.tolist()]
         found = [graph.modularity(one, undirected=True).summary["modularity"] for one in given]
         assert found == pytest.approx([answer.summary["modularity"]] * len(given), abs=1e-12)
         assert graph.modularity(graph.wcc()).summary["communities"] == graph.wcc().summary["components"]
@@ -89,6 +92,8 @@ def test_answers_of_every_kind_are_taken(kind, tmp_path):
         ({0: 1, 1: None, 2: 2}, "partition: vertex 1 has no value. Give it one."),
         ({0: 1, 1: 1, 2: 1, 7: 1}, "partition: row 3: vertex 7 is not a vertex of "),
         ([[0, 1], [1, 2]], "partition: row 2: vertex 1 has a row before. Drop one."),
+        ([1, 1], "partition: has 2 numbers, and the graph 3 vertices. Give one each."),
+        ([1, 1.5, 2], "partition: must be a result, a table with a column vertex, a mapping from vertices, or a file"),
         (
             [[0, "a"], [1, 2]],
             "partition: must be a result, a table with a column vertex, a mapping from vertices, or a ",

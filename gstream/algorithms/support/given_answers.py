@@ -210,12 +210,28 @@ def _plain(values: Iterable[Any]) -> list[Any]:
     return [value.item() if hasattr(value, "item") else value for value in values]
 
 
+def _numbers_of(given: Any) -> np.ndarray | None:
+    """integers[n], where that is what is given."""
+    if isinstance(given, list | tuple) and given and all(isinstance(value, int | np.integer) for value in given):
+        given = np.array(given)
+    return given if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iu" else None
+
+
 def given_communities(session: Session, given: Any) -> np.ndarray:
-    """id[V]: communities by numbers from 0 on, each vertex's. given: GivenAnswer's, or groups of vertices. Raises
-    UsageError (nothing given), InputError (a vertex without a community, or with two)."""
+    """id[V]: communities by numbers from 0 on, each vertex's. given: GivenAnswer's, groups of vertices, or for each
+    vertex a whole number, in the natural order. Raises UsageError (nothing given, or more or fewer numbers than vertices),
+    InputError (a vertex without a community, or with two)."""
     if given is None:
         raise UsageError("modularity: no partition was given. Pass --partition FILE with columns vertex and community.")
-    answer, vertices = GivenAnswer(given, "--partition"), session.meta.vertices
+    vertices = session.meta.vertices
+    if (numbered := _numbers_of(given)) is not None:
+        if len(numbered) != vertices:
+            raise UsageError(
+                f"--partition: has {len(numbered)} numbers, and the graph {vertices} vertices. Give one each."
+            )
+        side = np.unique(numbered, return_inverse=True)[1].astype(session.id_dtype)
+        return side if session.meta.order == "natural" else side[session.natural_ids()]
+    answer = GivenAnswer(given, "--partition")
     name = answer.column("community", "component", "value")
     label, there = np.zeros(vertices, np.int64), np.zeros(vertices, bool)
     session.reserve(label, there, label, label)
