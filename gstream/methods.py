@@ -9,7 +9,7 @@ from typing import Any
 
 from gstream.algorithms.declaration import VERTEX_SET, Algorithm, singular
 from gstream.algorithms.registry import ALGORITHMS, add_installed
-from gstream.options.wording import in_python
+from gstream.options.wording import in_python, say_in_python
 from pagestore.errors import UsageError
 
 
@@ -51,7 +51,10 @@ def method_of(algorithm: Algorithm) -> Callable[..., Any]:
         with in_python():
             one_by_one(algorithm, given)
         own = {option.name: kept(given[option.name]) for option in algorithm.options}
-        return given["self"].execute(algorithm.name, own, given["certify"], **given["options"])
+        result = given["self"].execute(algorithm.name, own, given["certify"], **given["options"])
+        if "note" in result.summary:  # written for the command line, which does not come by here
+            result.summary["note"] = say_in_python(result.summary["note"])
+        return result
 
     method.__name__, method.__qualname__ = algorithm.name, f"Graph.{algorithm.name}"
     method.__doc__, method.__module__ = algorithm.docstring, "gstream.graph"

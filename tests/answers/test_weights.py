@@ -84,6 +84,7 @@ def test_a_run_says_that_it_reads_no_weights_where_networkx_would(tmp_path):
             own = {"source": made.user_id(0)} if name == "rwr" else {}
             said = graph.execute(name, own).summary["note"]
             assert said == "weights of 123 edges are not read, which NetworkX's default reads; --weighted reads them"
+        assert "weighted=True reads them" in graph.pagerank().summary["note"]
         for name in ("katz", "eigenvector"):  # NetworkX's default reads none either
             assert "note" not in graph.execute(name, OWN[name]).summary
 
