@@ -23,7 +23,7 @@ from pagestore.inputs.said import Direction, Promise, promised_in, said_in_colum
 from pagestore.inputs.shapes import Shape, refuse_shape
 from pagestore.inputs.signatures import DECIMAL_COMMA, KONECT, MISSING
 from pagestore.inputs.streams import ByteStream
-from pagestore.inputs.usedcolumns import find_ends, refuse_first_line, weight_column
+from pagestore.inputs.usedcolumns import find_ends, fitted, refuse_first_line, refuse_other_width, weight_column
 
 SAMPLE_BYTES, MOST_SAMPLE_BYTES = 1 << 16, 1 << 24
 SAMPLE_LINES = 50  # data lines that decide
@@ -259,6 +259,8 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         header = tuple(_fields(last.lstrip(comments.encode() + b" \t"), found))
     counts = [len(row) for row in rows]
     fields = max(counts, key=counts.count)  # a first line that is short or long is a bad line, not the layout
+    if skip_lines:
+        header = fitted(header, rows, fields)
     if skip_lines and len(header) != fields:
         said = [*said, sample.lines[0]]  # words above the edges, as good as a comment
     direction = said_in_comments(said)
@@ -277,6 +279,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         _refuse_dictionaries(stream.name, sample, found)
     used = asked_ends(stream.name, options, header, fields, above or first, bool(above))
     if used is None:
+        refuse_other_width(stream.name, above, rows, fields)
         konect, weighed = any(map(KONECT.match, said)), options.weight_column is not None
         used = find_ends(stream.name, header, skip_lines > 0, rows, konect, weighed)
     strings = options.string_ids or not _are_numbers(rows, fields, used)

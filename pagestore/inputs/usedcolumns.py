@@ -54,6 +54,29 @@ def find_ends(
     return 0, 1
 
 
+def fitted(header: Sequence[str], rows: Sequence[Sequence[str]], fields: int) -> tuple[str, ...]:
+    """A header with a name, perhaps an empty one, for each of `fields` columns, where separators at the ends of lines
+    are all that its width differs by; else as it is."""
+    names = header[: columns_in_use([header])]
+    fits = len(names) <= fields and (len(header) > fields or columns_in_use(_edges(rows)) <= len(names))
+    return (*names, *[""] * (fields - len(names))) if fits else tuple(header)
+
+
+def refuse_other_width(name: str, above: Sequence[str], rows: Sequence[Sequence[str]], fields: int) -> None:
+    """InputError where line 1, `above` lines of another width, names ends elsewhere than in columns 1 and 2."""
+    if (named_ends(above) or first_named(above)) not in (None, (0, 1)):
+        raise InputError(
+            f"{name}: line 1 names {len(above)} columns ({listed(above)}), and most lines have {fields}; by columns 1 "
+            f"and 2 the first rows would be {_read_so(rows)}. Name both by number: gstream convert {typed_path(name)} "
+            f"STORE --header --source-column 1 --target-column 2."
+        )
+
+
+def _read_so(rows: Sequence[Sequence[str]]) -> str:
+    """The first rows as edges of their columns 1 and 2."""
+    return ", ".join(f"{shown(row[0], 20)} -> {shown(row[1], 20)}" for row in rows[:SHOWN_ROWS] if len(row) > 1)
+
+
 def _edges(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     """Rows that may be edges: among IDs that are whole numbers a row of words is a bad line, however wide."""
     whole = [row for row in rows if len(row) > 1 and WHOLE.match(row[0]) and WHOLE.match(row[1])]
@@ -129,15 +152,14 @@ def refuse_unnamed(name: str, header: Sequence[str], rows: Sequence[Sequence[str
     rows: the first ones, as text.
     """
     words = header or (rows[0] if rows else ())
-    read = ", ".join(f"{shown(row[0], 20)} -> {shown(row[1], 20)}" for row in rows[:SHOWN_ROWS] if len(row) > 1)
     path = typed_path(name)
     if not header and words and not any(map(is_number, words)):
         path += " --header"
     which = "several names may say" if names_several(header) else "no known name says"
     return InputError(
-        f"{name}: has {width} columns ({listed(words)}), and {which} which hold source and target; by "
-        f"columns 1 and 2 the first rows would be {read}. Name both, by number or by a header's word: gstream convert "
-        f"{path} STORE --source-column 1 --target-column 2, with --weight-column N or --no-weights."
+        f"{name}: has {width} columns ({listed(words)}), and {which} which hold source and target; by columns "
+        f"1 and 2 the first rows would be {_read_so(rows)}. Name both, by number or by a header's word: gstream "
+        f"convert {path} STORE --source-column 1 --target-column 2, with --weight-column N or --no-weights."
     )
 
 

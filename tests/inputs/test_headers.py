@@ -247,3 +247,23 @@ def test_bytes_that_are_no_text_are_named_with_their_column(tmp_path):
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r"column source holds bytes that are no UTF-8, as names are"):
         edges_of(opened(tmp_path / "a.parquet", tmp_path))
+
+
+@pytest.mark.parametrize("row", ["1,10,20,", "1,ann,bob,", "1,10,20,,", "1,10,20"])
+@pytest.mark.parametrize("header", ["id,source,target", "id,source,target,", "id,target,source,,,"])
+def test_separators_at_the_ends_of_lines_move_no_columns(tmp_path, header, row):
+    source = opened(write(tmp_path, "a.csv", f"{header}\n{row}\n{row}\n"), tmp_path)
+    _, *ends = row.rstrip(",").split(",")
+    edge = tuple(int(end) if end.isdigit() else end for end in ends)
+    assert edges_of(source) == [edge[::-1] if "target,source" in header else edge] * 2
+
+
+def test_a_header_of_another_width_that_names_other_ends_is_refused(tmp_path):
+    for text in ("id,source,target,note\n1,10,20\n", "payee,payer\n1,a,3\n", "id,source,target\n1,10,20,x\n"):
+        path = write(tmp_path, "a.csv", text + text.split("\n")[1] + "\n")
+        with pytest.raises(
+            InputError, match=r"line 1 names . columns \(.*\), and most lines have .; by columns 1 and 2"
+        ):
+            opened(path, tmp_path)
+        assert len(edges_of(opened(path, tmp_path, header=True, source_column=1, target_column=2, weights=False))) == 2
+    assert edges_of(opened(write(tmp_path, "a.csv", "payer,payee\nx,y,6\n"), tmp_path)) == [("x", "y", 6.0)]
