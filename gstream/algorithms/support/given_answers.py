@@ -219,8 +219,8 @@ def _numbers_of(given: Any) -> np.ndarray | None:
 
 def given_communities(session: Session, given: Any) -> np.ndarray:
     """id[V]: communities by numbers from 0 on, each vertex's. given: GivenAnswer's, groups of vertices, or for each
-    vertex a whole number, in the natural order. Raises UsageError (nothing given, or more or fewer numbers than vertices),
-    InputError (a vertex without a community, or with two)."""
+    vertex a whole number, in the natural order. Raises UsageError (nothing given, or numbers that are not as many as
+    vertices), InputError (a vertex without a community, or with two)."""
     if given is None:
         raise UsageError("modularity: no partition was given. Pass --partition FILE with columns vertex and community.")
     vertices = session.meta.vertices
