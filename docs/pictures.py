@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from html import escape
@@ -219,7 +220,27 @@ def costs() -> Drawing:
     return d
 
 
-PICTURES: tuple[Callable[[], Drawing], ...] = (streaming, pages, join, streams, cache, exchange, costs)
+def bits() -> Drawing:
+    """Bits an edge of coded pages by graph and order, as bench/bits.py measured them."""
+    rows = json.loads((FOLDER.parents[2] / "bench" / "results" / "bits.json").read_text())
+    colours = {"natural": DEVICE, "degree": PAGE, "llp": VERTEX}
+    d = Drawing(760, 70 + 62 * len(rows), "Bits an edge in coded pages, by graph and order of its vertices")
+    for number, (order, colour) in enumerate(colours.items()):
+        d.box(170 + 110 * number, 12, 18, 14, "", colour)
+        d.text(194 + 110 * number, 24, order)
+    d.text(520, 24, "~: vertices numbered at random", size=12)
+    for number, (name, row) in enumerate(rows.items()):
+        y = 44 + 62 * number
+        d.text(160, y + 24, name, "end")
+        d.text(160, y + 40, f"pages as they are: {row['raw_bits']:.1f}", "end", 11)
+        for place, (order, colour) in enumerate(colours.items()):
+            width = 34 * row[order]["bits"]
+            d.box(170, y + 17 * place, width, 15, "", colour)
+            d.text(176 + width, y + 12 + 17 * place, f"{row[order]['bits']:.1f}", size=12)
+    return d
+
+
+PICTURES: tuple[Callable[[], Drawing], ...] = (streaming, pages, join, streams, cache, exchange, costs, bits)
 
 
 def main() -> None:
