@@ -22,7 +22,7 @@ from pagestore import caches
 EXAMPLES = "GSTREAM_EXAMPLES"
 ROOT = Path(__file__).resolve().parent.parent
 # Areas whose supersteps the driver makes in "some", but for those of the files below.
-DRIVEN = {"answers", "cuda", "engine", "interop", "programs"}
+DRIVEN = {"answers", "cli", "cuda", "engine", "interop", "programs"}
 FAST = {"test_frontier_schedules.py", "test_interrupts.py", "test_lent.py", "test_near.py", "test_notify_pull.py",
         "test_rounds.py", "test_settled.py", "test_small.py", "test_trip.py"}  # fmt: skip
 ON_HOSTS = "small_frontier.SmallFrontier", "settled_sums.SettledSums", "notify_pull.NotifyPull"

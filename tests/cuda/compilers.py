@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -35,27 +37,40 @@ def shared_library(text: str, *options: str) -> ctypes.CDLL:
 def library_of(text: str, *options: str) -> Path:
     """The library of C++ text, under a name that says what it was made from: the text, the headers, and how."""
     path = kept_folder() / f"{_digest(text, *options)}.so"
-    if path.exists():
-        os.utime(path)  # forget_old
-        return path
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        source, made = Path(folder, "unit.cc"), Path(folder, "unit.so")
-        source.write_text(text)
-        _gxx("-shared", *options, f"-I{_headers(*options)}", f"-I{CUDA}", f"-I{HERE}", "-o", made, source)
-        os.replace(made, path)  # whole, whoever else makes it
+    with alone(path):
+        if path.exists():
+            os.utime(path)  # forget_old
+            return path
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            source, made = Path(folder, "unit.cc"), Path(folder, "unit.so")
+            source.write_text(text)
+            _gxx("-shared", *options, f"-I{_headers(*options)}", f"-I{CUDA}", f"-I{HERE}", "-o", made, source)
+            os.replace(made, path)  # whole, whenever this process ends
     return path
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Let no other thread or process of ranks, workers and children make the same file meanwhile: one compiles, the
+    others find what it made."""
+    with open(path.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)  # closing alone does not, where another thread has forked
 
 
 def _headers(*options: str) -> Path:
     """A folder with emulate.h and what g++ has made of it: most of a unit's text is the standard library's."""
     path = kept_folder() / f"{_digest(*options)}.headers"
-    if not path.exists():
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            made = Path(folder, "headers")
-            made.mkdir()
-            shutil.copy(HERE / "emulate.h", made)
-            _gxx("-x", "c++-header", *options, "-o", made / "emulate.h.gch", made / "emulate.h")
-            with suppress(OSError):  # somebody else's is there
+    with alone(path):
+        if not path.exists():
+            with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+                made = Path(folder, "headers")
+                made.mkdir()
+                shutil.copy(HERE / "emulate.h", made)
+                _gxx("-x", "c++-header", *options, "-o", made / "emulate.h.gch", made / "emulate.h")
                 made.rename(path)
     return path
 

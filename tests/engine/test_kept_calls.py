@@ -122,7 +122,7 @@ def test_every_algorithm_that_sweeps_is_tried():
 
 
 @pytest.mark.longer
-@pytest.mark.parametrize("name", seeds(7, CALLS))
+@pytest.mark.parametrize("name", seeds(5, CALLS))
 def test_killed_in_every_sweep(graphs, tmp_path, name):
     """With SIGKILL; one thread, so that sums are the same, too. It goes on twice: once more from its end."""
     sweeps, expected = sweeps_of(graphs, name)
@@ -140,7 +140,7 @@ def test_killed_in_every_sweep(graphs, tmp_path, name):
 
 
 @pytest.mark.longer
-@pytest.mark.parametrize("name", seeds(14, CALLS))
+@pytest.mark.parametrize("name", seeds(10, CALLS))
 def test_goes_on_elsewhere(graphs, tmp_path, name):
     """From one thread to other threads, devices or caps, there and back."""
     expected = call(graphs, name, threads=1)
@@ -318,7 +318,7 @@ def test_traces_show_checkpoints(graphs, tmp_path):
     assert spans.names == ["read a checkpoint, superstep 1", *written]
 
 
-@pytest.mark.parametrize("name", seeds(14, CALLS))
+@pytest.mark.parametrize("name", seeds(10, CALLS))
 def test_what_is_declared_is_what_is_kept(graphs, tmp_path, name):
     """The least number of bytes a vertex, or an edge, and bits of all of them."""
     call(graphs, name, checkpoint=tmp_path, checkpoint_every=1)

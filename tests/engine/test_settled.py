@@ -177,6 +177,7 @@ def test_out_lists_need_room(store, monkeypatch):
     )
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("wide", [False, True])
 def test_transposed(tmp_path, kind, wide):

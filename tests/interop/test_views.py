@@ -9,6 +9,7 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import choice
 import networkx as nx
 import numpy as np
 import pyarrow.parquet as parquet
@@ -251,11 +252,13 @@ graph = gstream.from_edges([1], [2])
     ("call", "last"),
     [
         ("mine(graph)", "return graph.bfs(source=99)  # line 5"),
-        ("gstream.from_edges([1], [2, 3])", "gstream.from_edges([1], [2, 3])"),
-        ("gstream.open('nowhere.gs')", "gstream.open('nowhere.gs')"),
-        ("graph.neighbors(7)", "graph.neighbors(7)"),
         ("graph.pagerank()['rank']", "graph.pagerank()['rank']"),
-        ("gstream.open('x.gs', thread=3)", "gstream.open('x.gs', thread=3)"),
+        *choice.also(
+            ("gstream.from_edges([1], [2, 3])", "gstream.from_edges([1], [2, 3])"),
+            ("gstream.open('nowhere.gs')", "gstream.open('nowhere.gs')"),
+            ("graph.neighbors(7)", "graph.neighbors(7)"),
+            ("gstream.open('x.gs', thread=3)", "gstream.open('x.gs', thread=3)"),
+        ),
     ],
 )
 def test_tracebacks_end_at_the_users_line(tmp_path, call: str, last: str) -> None:

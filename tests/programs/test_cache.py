@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import choice
 import numpy as np
 import pytest
 
@@ -52,12 +53,13 @@ def test_second_process_compiles_nothing(tmp_path):
     assert finish(start(tmp_path))[2] == pytest.approx(1) and len(path.read_text()) > 1000
 
 
+@pytest.mark.long
 def test_two_processes_at_once(tmp_path):
     results = [finish(process) for process in [start(tmp_path), start(tmp_path)]]
     assert results[0][2] == results[1][2]
 
 
-@pytest.mark.parametrize("kind", ["file", "read-only"])
+@pytest.mark.parametrize("kind", ["read-only", *choice.also("file")])
 def test_cache_folder_that_cannot_be_written(tmp_path, kind):
     folder = tmp_path / "cache"
     if kind == "file":

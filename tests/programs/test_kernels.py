@@ -97,12 +97,12 @@ def test_threads_give_the_same_bits():
 
 KINDS = [
     ("SUM", "f64", "v.id + 0.5", "u.value * 0.5 / (1 + u.degree) + e.weight", "u1"),
-    ("SUM", "u32", "v.id", "u.value * 3 + u.id", "f4"),
     ("MIN", "u64", "v.id + 2 ** 63", "u.value", "f4"),
     ("MAX", "i64", "v.id % 7 - 3", "u.value - (1 if e.weight > 2 else 2)", "u4"),
     ("OR", "u32", "v.id % 3", "u.value", "f4"),
 ]
 MORE_KINDS = [
+    ("SUM", "u32", "v.id", "u.value * 3 + u.id", "f4"),
     ("SUM", "i64", "v.id - 5", "e.weight - u.value", "i4"),
     ("MIN", "f64", "v.id", "u.value + e.weight * 0.5", "i4"),
     ("MIN", "i32", "-v.id", "u.value // 2", "f4"),

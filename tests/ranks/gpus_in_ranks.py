@@ -14,7 +14,7 @@ from typing import Any
 import compilers
 import instead
 import standin
-from in_ranks import difference, run
+from in_ranks import by_each, difference, run
 from kept_in_ranks import end_after
 from rank_cases import CASES, Case
 
@@ -27,7 +27,8 @@ GPUS = {1: "cuda:0,1,2", 2: "cuda:0,2,1,3"}  # of two ranks, each of which reads
 def compared(case: Case, ranks: Ranks, folder: Path, devices: str) -> tuple[str, list[int]]:
     """How a case's answers by ranks, on the store and on parts, differ from the one by the cores; and the bytes that
     this rank gave to others in each."""
-    alone, on_gpus, told, sent = run(folder, case, None), case._replace(run={**case.run, "devices": devices}), "", []
+    alone = by_each(ranks, lambda: run(folder, case, None))
+    on_gpus, told, sent = case._replace(run={**case.run, "devices": devices}), "", []
     for in_parts in (False, True)[: 1 + case.in_parts]:
         before = ranks.bytes_sent
         told += difference(alone, run(folder, on_gpus, ranks, in_parts=in_parts))

@@ -9,6 +9,8 @@ import json
 import os
 import re
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,17 @@ def run(folder: Path, case: Case, ranks: Ranks | None, in_parts: bool = False) -
         if isinstance(case.what, str):
             return graph.execute(case.what, case.own, case.certify)
         return graph.run(case.what)
+
+
+def by_each(ranks: Ranks, call: Callable[[], Result]) -> Result:
+    """The answer of one process on each rank. The first rank's call comes first: it compiles what the others find, who
+    leave it the cores meanwhile."""
+    if ranks.first:
+        found = call()
+    all_here = ranks._world.Ibarrier()
+    while not ranks.is_over(all_here):
+        time.sleep(0.01)
+    return found if ranks.first else call()
 
 
 def difference(one: Result, two: Result) -> str:
@@ -113,7 +126,8 @@ def of_drawn_graphs(folder: Path, ranks: Ranks, seeds: int) -> str:
         run_options = {"direction": str(draw.choice(["auto", "push", "pull"])), "use_heads": bool(draw.random() < 0.7)}
         own, limit = ({"source": 7}, {}) if isinstance(what, str) else ({}, {"max_supersteps": 12})
         case = Case("drawn", what, own, run_options | limit)
-        if found := difference(run(folder, case, None), run(folder, case, ranks, in_parts=True)):
+        alone = by_each(ranks, lambda case=case: run(folder, case, None))
+        if found := difference(alone, run(folder, case, ranks, in_parts=True)):
             return f"seed {seed}: {found}"
         ranks.wait()
     return ""
@@ -155,19 +169,20 @@ def main() -> None:
     folder, ranks = Path(sys.argv[1]), Ranks()
     delta_stepping.FEWEST_EDGES = 1000  # so that frontiers of small graphs are cut, too
     found: dict[str, Any] = {}
+    for name in sys.argv[2:]:
+        if name in REFUSED:
+            found[name] = refusal(folder, REFUSED[name][0], ranks)
+            continue
+        case = CASES[name]
+        alone = by_each(ranks, lambda case=case: run(folder, case, None))
+        found[name] = difference(alone, run(folder, case, ranks))
+        if case.in_parts:
+            found[name] += difference(alone, run(folder, case, ranks, in_parts=True))
     found["drawn"] = drawn(folder, ranks) if "betweenness" in sys.argv else ""
     found["drawn graphs"] = of_drawn_graphs(folder, ranks, 6) if "betweenness" in sys.argv else ""
     found["volumes"], found["room"] = volumes(folder, ranks, run), room(folder, ranks)
     found["apart"] = apart(folder, ranks)
     found["state"], found["streamed"] = state(folder, ranks), streamed(folder, ranks)
-    for name in sys.argv[2:]:
-        if name in REFUSED:
-            found[name] = refusal(folder, REFUSED[name][0], ranks)
-            continue
-        alone, together = run(folder, CASES[name], None), run(folder, CASES[name], ranks)
-        found[name] = difference(alone, together)
-        if CASES[name].in_parts:
-            found[name] += difference(alone, run(folder, CASES[name], ranks, in_parts=True))
     (folder / f"{ranks.rank}.json").write_text(json.dumps(found))
     ranks.wait()
     ranks.finish()

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from engine_graphs import make_store
-from in_ranks import difference
+from in_ranks import by_each, difference
 from kept_calls import CALLS, make_graphs
 
 import gstream
@@ -66,7 +66,7 @@ def outcome(graphs: dict[str, str], folder: Path, name: str, writes: int, ranks:
     """What goes wrong with a call, "" if nothing does."""
     mine, alone, copy = (folder / f"{name} {writes} {way}" for way in ("ranks", "alone", "copy"))
     keeps: dict[str, Any] = {"checkpoint_every": 1}
-    expected = call(graphs, name)
+    expected = by_each(ranks, lambda: call(graphs, name))
     if not end_after(writes, lambda: call(graphs, name, ranks=ranks, checkpoint=mine, **keeps)):
         return ""  # it writes fewer
     parts = len(list(mine.glob("slot-*.*-*")))
@@ -122,7 +122,7 @@ def compared(whole: Path, parts: Path, algorithm: str, own: dict[str, Any], rank
                 return graph.run(f"{HERE}/own_kernels.py:{algorithm}", **own)
             return graph.execute(algorithm, own, certify)
 
-    expected = run(whole)
+    expected = by_each(ranks, lambda: run(whole))
     found = {store.suffix: run(store, True, ranks=ranks) for store in (whole, parts)}
     keeps = {"ranks": ranks, "checkpoint": parts.with_suffix(f".{algorithm}")}
     if algorithm in KEEP and end_after(1, lambda: run(parts, **keeps, checkpoint_every=1)):
