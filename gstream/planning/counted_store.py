@@ -95,6 +95,10 @@ class CountedStore:
         """IDs of vertices: their numbers."""
         return [SimpleNamespace(as_py=lambda n=n: n) for n in range(first, last)]
 
+    def natural_of(self, store_ids: np.ndarray) -> np.ndarray:
+        """The same numbers: no plan depends on which vertex it is."""
+        return store_ids
+
     def lookup(self, ids: Any, *_: Any) -> np.ndarray:
         """Any ID is taken for the first vertex: no plan depends on the source."""
         return np.zeros(len(ids), np.uint64)

@@ -211,3 +211,10 @@ def test_wrong_use(given, error, message):
     with pytest.raises(error) as caught:
         gstream.plan(call.pop("algorithm"), **call)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("name", ["closeness", "harmonic"])
+def test_searches_by_weights_are_planned_without_a_store(name):
+    for kind in ({}, {"undirected": True}):
+        facts = gstream.plan(name, vertices=10**5, edges=10**6, weighted=True, machine="laptop", **kind)
+        assert facts["call_seconds"]["usual"] > 0
