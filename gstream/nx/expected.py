@@ -12,7 +12,7 @@ FAILING = {
         "changes the graph while it is read; gstream's answer is whole before the first node comes",
     **{("test_louvain.py", name): "asks for one of several partitions of about the same modularity"
        for name in ("test_karate_club_partition", "test_undirected_selfloops", "test_none_weight_param",
-                    "test_multigraph", "test_max_level")},
+                    "test_multigraph", "test_max_level", "test_petersen")},
 }  # fmt: skip
 
 
