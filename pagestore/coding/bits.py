@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import binding, ir
-from numba import types
+from llvmlite import ir
+from numba import config, types
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
 from pagestore.jit import compiled
@@ -43,7 +44,14 @@ def population(typingctx, word):
     return types.uint64(types.uint64), generate
 
 
-HAS_PDEP = bool(binding.get_host_cpu_features().get("bmi2"))  # Numba keeps code for each set of features
+def has_pdep() -> bool:
+    """Whether Numba compiles for cores with PDEP and PEXT: NUMBA_CPU_NAME and NUMBA_CPU_FEATURES may say others than
+    these, and LLVM ends the process at an instruction that they lack."""
+    told = get_host_cpu_features() if config.CPU_FEATURES is None else config.CPU_FEATURES
+    return "+bmi2" in told.split(",")
+
+
+HAS_PDEP = has_pdep()  # Numba keeps code for each set of features
 
 
 def _of_two_words(name):

@@ -77,6 +77,13 @@ def test_bits_are_put_and_taken_where_the_mask_has_ones():
             assert int(bits.extract(*given)) == int(bits.extract_slowly(*given)) == taken
 
 
+def test_bits_are_put_as_the_processor_that_numba_compiles_for_can(monkeypatch):
+    """LLVM ends the process at an instruction that the one named by NUMBA_CPU_FEATURES lacks."""
+    for told, found in (("", False), ("+sse2,-bmi2", False), ("+sse2,+bmi2", True)):
+        monkeypatch.setattr(bits.config, "CPU_FEATURES", told)
+        assert bits.has_pdep() is found
+
+
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("id_bytes", [4, 8])
 @pytest.mark.parametrize("weight", KINDS)
