@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pagestore.convert.choose import may_reorder, order_shuffles
+from pagestore.convert.locality import room_for_order
 from pagestore.convert.options import ConvertOptions
 from pagestore.convert.scan import Tally
 from pagestore.convert.storage import free_bytes
@@ -279,7 +280,10 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     dtype = tally.weight_dtype(source.name) if weighted else None
     width = 0 if dtype is None else dtype.itemsize
     shuffles = topologies + order_shuffles(options.order, vertices, directed)
-    budget = Budget(options.memory_bytes, options.workers, width, id_bytes, 0, vertices, stored, shuffles)
+    held = 0
+    if options.order == "llp" and known is not None and not named:  # else vertices are guessed, mostly too many
+        held = room_for_order(vertices, 4 if vertices <= 1 << 32 else 8, options.workers, options.memory_bytes)
+    budget = Budget(options.memory_bytes, options.workers, width, id_bytes, held, vertices, stored, shuffles)
     pages, rest = store_bytes(vertices, stored, topologies, options, id_bytes, width, known is None)
     work, kept = work_bytes(budget)
     folder = store.absolute().parent

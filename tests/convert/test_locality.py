@@ -7,7 +7,10 @@ import pytest
 
 from pagestore import convert_arrays, open_store
 from pagestore.convert import locality
+from pagestore.convert.estimate import estimate
+from pagestore.convert.options import ConvertOptions
 from pagestore.errors import ResourceError
+from pagestore.memory import ArraySource
 from tests.convert.graphs import check_store, skewed, stored_rows
 
 FEW, ALL = 4096, 1 << 64
@@ -113,4 +116,7 @@ def test_memory_that_the_order_lacks_is_told_before_the_work(tmp_path):
         ResourceError, match=r"--order llp: holds 20\.32 MiB for 1 M vertices.*Pass --memory 41MiB or more"
     ):
         convert_arrays(tmp_path / "g.gs", [0], [1], vertices=1_000_000, order="llp", memory_bytes=1 << 25, threads=1)
+    source = ArraySource(np.array([0]), np.array([1]), vertices=1_000_000)
+    with pytest.raises(ResourceError, match="--order llp: holds"):  # a dry run tells it, too
+        estimate(source, tmp_path / "g.gs", ConvertOptions(order="llp", memory_bytes=1 << 25, threads=1))
     assert not list(tmp_path.iterdir())
