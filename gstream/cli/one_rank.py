@@ -23,9 +23,11 @@ def one_for_all(ranks: Ranks, store: Path, options: dict[str, Any]) -> dict[str,
     """The engine's options of the first rank where it does the run for all; None where ranks share it: on several
     machines or a graph in parts, under a cap of a rank's memory, where they see different files, and where the first
     can't have all cores and GPUs of the others. All ranks make this call, and get the same."""
-    if ranks.local_size < ranks.size or options.get("host_memory") is not None or is_parts(store):
+    if ranks.local_size < ranks.size or options.get("host_memory") is not None:
         return None
     if len(set(ranks.everybody(_file(store)))) > 1:  # which is refused when they open them
+        return None
+    if is_parts(store):  # the same to all, as they see the same file
         return None
     devices = _devices_of_all(ranks, store, options)
     if devices is None or not _takes_all_cores(ranks):

@@ -84,6 +84,9 @@ def test_ranks_share_what_one_may_not_do(tmp_path: Path):
     (tmp_path / "web.parts").mkdir()
     (tmp_path / "web.parts" / "manifest.json").touch()
     assert options_of(Told(), tmp_path / "web.parts") is None
+    told: list[Any] = []
+    options_of(Told(tuple=lambda mine: told.append(mine) or mine), tmp_path / "web.parts")
+    assert len(told) == 1  # a rank that sees a folder of parts makes the call that the others wait in
     apart: Any = Told()
     apart.local_size = 2
     assert options_of(apart, store) is None
