@@ -28,7 +28,7 @@ FLAG = re.compile(
     r"--([a-z][a-z-]*)(?: (?![a-z]+:)"
     r"(\d+(?= --|[,.)]|$)|N|FILE|FOLDER|skip|fail|both|out|in|auto|natural|degree|llp|count|max)\b)?"
 )
-COMMAND = re.compile(r"gstream convert (\S+) STORE")
+COMMAND = re.compile(r"(?<!\| )gstream convert (\S+) STORE(?P<more> (?=--))?")  # behind a bar it stays a shell's
 SWITCHES = ("dedupe", "drop_self_loops", "string_ids", "resume", "force", "verify", "scramble")
 OTHERS = {"undirected": "directed=False", "directed": "directed=True", "header": "header=True"}
 
@@ -194,4 +194,7 @@ def spoken(**others: str) -> Callable[[str], str]:
             return name
         return f"{name}={value}" if value.isdigit() or value.isupper() else f'{name}="{value}"'
 
-    return lambda line: FLAG.sub(keyword, COMMAND.sub(r"gstream.convert(\1, STORE) with", line))
+    def call(command: re.Match[str]) -> str:
+        return f"gstream.convert({command[1]}, STORE)" + " with " * bool(command["more"])
+
+    return lambda line: FLAG.sub(keyword, COMMAND.sub(call, line))

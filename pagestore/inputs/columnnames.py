@@ -41,7 +41,7 @@ def named(header: Sequence[str], names: tuple[str, ...], default: int) -> int:
 def named_ends(header: Sequence[str]) -> tuple[int, int] | None:
     """Places of source and target where the header names both, once; else None.
 
-    Of several names of an end, those of one pair count, where there is one: `origin,destination,source`.
+    Of several names of an end, those of one pair count, where there is one: `origin,target,source`.
     """
     words = [column_name(name) for name in header]
     sources, targets = _places(words, signatures.SOURCE_NAMES), _places(words, signatures.TARGET_NAMES)

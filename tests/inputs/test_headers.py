@@ -41,6 +41,7 @@ ENDS = {  # header: places of source and target, None where it names none, or se
     "source,payer,payee": (1, 2),
     "source,source,target": None,
     "origin,destination,source": None,
+    "origin,target,source": (2, 1),
     "src,dst,source,target": None,
 }
 

@@ -16,7 +16,7 @@ import pytest
 import scipy.sparse as sp
 
 import gstream
-from gstream.interop.options import ReadOptions, split_options
+from gstream.interop.options import ReadOptions, split_options, spoken
 from gstream.options import memory
 from pagestore.errors import InputError, ResourceError, UsageError
 from pagestore.inmemory import MOST_EDGES
@@ -111,6 +111,13 @@ def test_columns_that_nobody_can_know_are_refused() -> None:
 def test_what_can_not_be_is_said(call, message: str) -> None:
     with pytest.raises(gstream.GstreamError, match=message):
         call()
+
+
+def test_commands_in_messages_become_calls_but_for_a_shell_s() -> None:
+    say = spoken()
+    assert say("Pass gstream convert a.txt STORE --header") == "Pass gstream.convert(a.txt, STORE) with header=True"
+    assert say("Pass gstream convert a.txt STORE.") == "Pass gstream.convert(a.txt, STORE)."
+    assert say("Pipe it: tr , ' ' < a.txt | gstream convert - STORE.").endswith("| gstream convert - STORE.")
 
 
 @pytest.mark.parametrize(
