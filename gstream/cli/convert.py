@@ -49,9 +49,7 @@ def convert(
     keep: str = typer.Option(None, metavar="min|max|sum|count|first", help="Its weight with --dedupe. Default: min."),
     drop_self_loops: bool = typer.Option(False, "--drop-self-loops", help="Drop edges from a vertex to itself."),
     topology: str = typer.Option("both", metavar="both|out|in", help="Page sets of a directed graph."),
-    order: str = typer.Option(
-        DEFAULT_ORDER, metavar="auto|natural|degree|in|out|llp", help="Numbering inside the store."
-    ),
+    order: str = typer.Option(DEFAULT_ORDER, metavar="auto|natural|degree|in|out|llp", help="Numbering in the store."),
     columns: int = typer.Option(1, metavar="N", help="Lists of a column page's group, 8 to 128: try 32; 1: rows only."),
     compress: str = typer.Option("off", metavar="auto|on|off", help=COMPRESS_HELP),
     page_size: str = typer.Option("1MiB", metavar="SIZE", help="Bytes of a page: a power of two from 4KiB."),
