@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from gstream.cli.failures import stops_when_kept
 from pagestore.cores import MAX_THREADS, usable_cores
-from pagestore.manifest import is_parts
 
 if TYPE_CHECKING:
     from gstream.devices.ranks import Ranks
@@ -23,6 +22,8 @@ def one_for_all(ranks: Ranks, store: Path, options: dict[str, Any]) -> dict[str,
     """The engine's options of the first rank where it does the run for all; None where ranks share it: on several
     machines or a graph in parts, under a cap of a rank's memory, where they see different files, and where the first
     can't have all cores and GPUs of the others. All ranks make this call, and get the same."""
+    from pagestore.manifest import is_parts
+
     if ranks.local_size < ranks.size or options.get("host_memory") is not None:
         return None
     if len(set(ranks.everybody(_file(store)))) > 1:  # which is refused when they open them

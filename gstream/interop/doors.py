@@ -253,7 +253,7 @@ def from_scipy(
     from gstream.interop.matrices import matrix_source
     from gstream.interop.storing import graph_of_edges
 
-    read = switch("--weights", weights)
+    read = switch("weights", weights)
     return graph_of_edges(
         lambda bad, _: matrix_source(matrix, read, options.get("directed"), bad), store, bad_lines, options
     )

@@ -66,7 +66,7 @@ def test_one_source_has_no_value_of_its_own(tmp_path):
         assert [v for v, value in column(result, "betweenness").items() if value != value] == [source]
         assert result.summary["note"] == (
             f"vertex {source} has no betweenness (NaN): it is the only source, and paths from a vertex say nothing "
-            "about the vertex itself. Draw 2 or more (--k 2)"
+            "about the vertex itself. Draw 2 or more (k 2)"
         )
         assert "note" not in graph.betweenness(k=2, seed=3, certify=True).summary
 

@@ -41,7 +41,7 @@ def test_sums_past_float32_are_float64(devices, predecessors, tmp_path):
     assert column(result, "distance") == {0: 0.0, 1: stored, 2: 2 * stored, 3: 2 * stored}
     assert np.array_equal(result.to_numpy(), exact.to_numpy()) and result.summary["reached"] == 4
     assert result.summary["note"] == (
-        "distances are summed in float64, as --float64 does: float32 sums would pass 3.4e+38"
+        "distances are summed in float64, as float64=True does: float32 sums would pass 3.4e+38"
     )
     assert "note" not in exact.summary
 

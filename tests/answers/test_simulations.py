@@ -63,7 +63,7 @@ def test_heat_that_is_unstable_says_so(tmp_path):
         most = matrix(example)[1].sum(axis=0).max()
         found = graph.heat({11: 5.0, 5: -1.0}, 20, rate=10 / most).summary
         assert found["note"].startswith("unstable: ")
-        assert f"outside the initial ones, -1 to 5. --rate {10 / most:g} is more than {1 / most:g}, " in found["note"]
+        assert f"outside the initial ones, -1 to 5. rate {10 / most:g} is more than {1 / most:g}, " in found["note"]
         for rate in (None, 1 / most, 0.0):
             assert "note" not in graph.heat({11: 5.0, 5: -1.0}, 200, rate=rate).summary
 

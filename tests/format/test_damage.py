@@ -188,4 +188,4 @@ def test_verify_goes_on_after_a_bad_page(store_path, tmp_path):
 
 def test_an_intact_store_has_no_problems(store_path):
     report = verify(store_path)
-    assert report.ok and report.edges == 4000 and report.bytes_read > 8 * 4096
+    assert report.ok and report.stored_edges == 4000 and report.bytes_read > 8 * 4096
