@@ -27,6 +27,7 @@ from pagestore.convert.options import ProgressHook
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import WINDOW, Vector
 from pagestore.errors import ResourceError
+from pagestore.inputs.idtable import mixed
 from pagestore.jit import atomic_add, compiled
 from pagestore.sizes import show_bytes, show_count
 
@@ -75,14 +76,6 @@ class _Piece:
     edges: tuple[int, ...]
 
 
-@compiled(inline="always")
-def _mixed(word):
-    """A hash of a u64 (the finaliser of MurmurHash3)."""
-    word = (word ^ (word >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    word = (word ^ (word >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-    return word ^ (word >> np.uint64(33))
-
-
 @compiled
 def _add(targets, begin, end, label, labels, counts, used, filled):
     """Count the labels of targets[begin:end]; returns how many different ones the table has."""
@@ -114,7 +107,7 @@ def _choose(first, degrees, targets, more_degrees, more_targets, label, size, sh
         if more_degrees.size:
             more_at += np.uint64(more_degrees[i])
         degree = at - begin + more_at - more_begin
-        salt = _mixed(vertex * GOLDEN + (sweep >> U1))
+        salt = mixed(vertex * GOLDEN + (sweep >> U1))
         if degree != U0 and degree <= np.uint64(MOST_DEGREE) and (salt >> np.uint64(20)) & U1 == sweep & U1:
             filled = _add(targets, begin, at, label, labels, counts, used, U0)
             filled = _add(more_targets, more_begin, more_at, label, labels, counts, used, filled)
@@ -123,7 +116,7 @@ def _choose(first, degrees, targets, more_degrees, more_targets, label, size, sh
                 found, count = labels[used[k]], np.int64(counts[used[k]])
                 counts[used[k]] = 0
                 others = np.int64(size[found]) - (1 if found == own else 0) - count
-                score, tie = (count << shift) - max(others, 0), _mixed(np.uint64(found) ^ salt)
+                score, tie = (count << shift) - max(others, 0), mixed(np.uint64(found) ^ salt)
                 if score > most or (score == most and tie < hashed):
                     most, best, hashed = score, found, tie
         following[i] = best

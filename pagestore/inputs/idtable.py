@@ -14,18 +14,21 @@ EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 FULLEST = 0.65  # load at which a set grows: beyond 0.7 linear probes lengthen quickly
 GROWTH = 1.6
 LEAST_CAPACITY = 1 << 12
-MIX_1, MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)  # MurmurHash3's finaliser
+MIX_1, MIX_2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 U0, U1, HALF, FOLD = np.uint64(0), np.uint64(1), np.uint64(32), np.uint64(33)
 
 
 @compiled(inline="always")
+def mixed(key: np.uint64) -> np.uint64:
+    """A hash: MurmurHash3's finaliser."""
+    key = (key ^ (key >> FOLD)) * MIX_1
+    key = (key ^ (key >> FOLD)) * MIX_2
+    return key ^ (key >> FOLD)
+
+
+@compiled(inline="always")
 def slot_of(key: np.uint64, capacity: np.uint64) -> np.uint64:
-    key ^= key >> FOLD
-    key *= MIX_1
-    key ^= key >> FOLD
-    key *= MIX_2
-    key ^= key >> FOLD
-    return ((key >> HALF) * capacity) >> HALF
+    return ((mixed(key) >> HALF) * capacity) >> HALF
 
 
 @compiled
