@@ -85,8 +85,8 @@ def test_ranks_that_vanish_are_said(tmp_path):
             zeros = int(np.count_nonzero(ranks[0] == 0))
             assert zeros > np.count_nonzero(ranks[1] == 0)
             assert narrow.summary["note"] == (
-                f"{zeros:,} vertices have 0, as ranks below 1.4e-45 do: walks may reach some of them. Pass float64=True "
-                "for ranks down to 5e-324"
+                f"{zeros:,} vertices have 0, as ranks below 1.4e-45 do: walks may reach some of them. "
+                "Pass float64=True for ranks down to 5e-324"
             )
             assert "note" not in call(0, max_iter=20).summary
         assert "note" not in graph.pagerank().summary
