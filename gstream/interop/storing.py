@@ -133,6 +133,8 @@ def converted(
 def finished(graph: Graph, source: Any, report: Any, given: Mapping[str, Any]) -> Graph:
     """The graph with what its conversion did, once it is verified where that was asked for; doubts become warnings."""
     said = [f"{line}." for line in (*source.assumptions, *source.doubts)]
+    if report.comment_lines:
+        said.append(f"{source.name}: {show_things(report.comment_lines, 'comment line')} left out.")
     say = spoken()
     graph.conversion = {**report.as_dict(), "notes": [*map(say, said), *source.skipped.first, *map(say, report.notes)]}
     for line in map(say, (*(f"{line}." for line in source.doubts), *report.notes)):

@@ -67,7 +67,13 @@ def names_an_end(word: str) -> bool:
 
 
 def is_no_weight(word: str) -> bool:
-    """Whether a column's name says that its numbers weigh nothing: times, kinds, numbers of rows, another end."""
+    """Whether a column's name says that its numbers weigh nothing: times, kinds, IDs, numbers of rows, another end."""
+    words = column_name(word).split("_")
+    return words[-1] in signatures.ID_WORDS or words[0] == "id" or _is_no_third_end(word)
+
+
+def _is_no_third_end(word: str) -> bool:
+    """`is_no_weight`, but for IDs, which may be an end's."""
     name = column_name(word)
     no_weight = name in signatures.ROW_NAMES or name.rpartition("_")[2] in signatures.NO_WEIGHTS
     return bool(name) and (no_weight or names_an_end(name))
@@ -79,7 +85,7 @@ def _third_may_be_end(header: Sequence[str], integers: bool) -> bool:
     if len(header) != 3 or likely_ends(header) is not None:
         return False
     first, third = column_name(header[0]), column_name(header[2])
-    if third in (*signatures.WEIGHT_NAMES, *signatures.INTEGER_WEIGHTS) or is_no_weight(third):
+    if third in (*signatures.WEIGHT_NAMES, *signatures.INTEGER_WEIGHTS) or _is_no_third_end(third):
         return False
     return (integers or first in signatures.ROW_NAMES) and third.rpartition("_")[2] not in signatures.NO_ENDS
 
@@ -159,9 +165,15 @@ def _is_any_number(text: str) -> bool:
 
 
 def share_of_numbers(rows: Sequence[Sequence[str]], column: int) -> float:
-    """How much of what a column holds is numbers, 0 to 1; empty fields hold nothing."""
-    held = [is_number(row[column]) for row in rows if len(row) > column and row[column]]
+    """How much of what a column holds is numbers, 0 to 1; empty fields and words for missing ones hold nothing."""
+    held = [is_number(field) for field in held_fields(rows, column)]
     return sum(held) / max(len(held), 1)
+
+
+def held_fields(rows: Sequence[Sequence[str]], column: int) -> list[str]:
+    """What a column holds, without empty fields and words for missing values."""
+    fields = [row[column] for row in rows if len(row) > column]
+    return [field for field in fields if field and field not in signatures.NO_NAMES]
 
 
 def is_header(rows: list[list[str]], options: InputOptions, more: Callable[[], list[list[str]]] | None = None) -> bool:

@@ -284,15 +284,23 @@ NO_WEIGHTS = (  # suffixes of columns of times, kinds and places
     "at", "on", "type", "kind", "class", "label", "lat", "lon", "lng", "latitude", "longitude", "port", "currency",
     "status", "gender",
 )  # fmt: skip
+ID_WORDS = (  # last words of columns whose numbers name something, where they name no end: tx_id, invoice_no, postcode
+    "id", "ids", "uid", "uuid", "guid", "oid", "pid", "eid", "tid", "txid", "txnid", "rowid", "userid", "bankid",
+    "orderid", "invoiceid", "accountid", "customerid", "merchantid", "transactionid", "no", "nr", "num", "number",
+    "accountno", "orderno", "invoiceno", "ref", "reference", "key", "code", "codes", "hash", "account", "acct", "user",
+    "username", "customer", "client", "merchant", "person", "iban", "bic", "tx", "txn", "transaction", "invoice",
+    "postcode", "zip", "zipcode", "plz", "phone", "mobile", "tel", "block", "serial", "version",
+)  # fmt: skip
 NO_ENDS = (  # suffixes of columns that say something else of an edge, or of its ends: from_date and to_date
     *NO_WEIGHTS, "x", "y", "z", "amount", "amt", "balance", "weight", "value", "count", "bytes", "packets", "pkts",
     "rate", "ttl", "age",
 )  # fmt: skip
 ROW_NAMES = ("", "id", "idx", "index", "row", "row_id", "rowid", "nr", "no", "number", "unnamed:_0", "edge_id", "key")
-WEIGHT_NAMES = ("weight", "w", "value", "wt", "gewicht", "poids", "peso", "вес", "权重", "重み")
+SURE_WEIGHTS = ("weight", "w", "wt", "gewicht", "poids", "peso", "вес", "权重", "重み")
+WEIGHT_NAMES = (*SURE_WEIGHTS, "value")
 INTEGER_WEIGHTS = (  # a third column of integers is a weight by these names, too; others may be anything (years, IDs)
-    "weights", "cost", "costs", "distance", "dist", "length", "len", "capacity", "strength", "score", "amount", "count",
-    "frequency", "freq",
+    "weights", "cost", "costs", "distance", "dist", "length", "len", "capacity", "strength", "score", "amount", "amt",
+    "count", "counts", "frequency", "freq", "total", "price", "sum", "fee", "quantity", "qty",
 )  # fmt: skip
 WORDS_OF_TEXT = ("u", "v", "from", "to", "tail", "head", "von", "nach")  # vertices have such names, too
 OTHER_NAMES = (  # of columns beside the ends and weights, or of ends where a name alone doesn't say which

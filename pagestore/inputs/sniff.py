@@ -23,7 +23,15 @@ from pagestore.inputs.said import Direction, Promise, promised_in, said_in_colum
 from pagestore.inputs.shapes import Shape, refuse_shape
 from pagestore.inputs.signatures import DECIMAL_COMMA, KONECT, MISSING
 from pagestore.inputs.streams import ByteStream
-from pagestore.inputs.usedcolumns import find_ends, fitted, refuse_first_line, refuse_other_width, weight_column
+from pagestore.inputs.usedcolumns import (
+    find_ends,
+    fitted,
+    refuse_first_line,
+    refuse_hidden_edges,
+    refuse_mixed,
+    refuse_other_width,
+    weight_column,
+)
 
 SAMPLE_BYTES, MOST_SAMPLE_BYTES = 1 << 16, 1 << 24
 SAMPLE_LINES = 50  # data lines that decide
@@ -261,6 +269,8 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     fields = max(counts, key=counts.count)  # a first line that is short or long is a bad line, not the layout
     if skip_lines:
         header = fitted(header, rows, fields)
+        if found is not None and options.comments is None:
+            refuse_hidden_edges(stream.name, _comments_below(stream, comments), found, fields)
     if skip_lines and len(header) != fields:
         said = [*said, sample.lines[0]]  # words above the edges, as good as a comment
     direction = said_in_comments(said)
@@ -282,6 +292,8 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         refuse_other_width(stream.name, above, rows, fields)
         konect, weighed = any(map(KONECT.match, said)), options.weight_column is not None
         used = find_ends(stream.name, header, skip_lines > 0, rows, konect, weighed)
+        if fields == 3 and not konect:
+            refuse_mixed(stream.name, header, [row for row in rows if len(row) == fields])
     strings = options.string_ids or not _are_numbers(rows, fields, used)
     weight = weight_column(stream.name, rows, first, header, skip_lines > 0, used, options)
     if skip_lines and header and options.directed is None:
@@ -302,6 +314,15 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         rules, skip, skip_lines, header or None, sample.above if skip_lines else 0, doubtful_line=doubtful,
         direction=direction, doubt=doubt or direction.doubt, promise=promised_in(said), rows=rows,
     )  # fmt: skip
+
+
+def _comments_below(stream: ByteStream, marks: str) -> list[bytes]:
+    """Comments among the first lines, below line 1 that is a header."""
+    head = stream.peek(SAMPLE_BYTES)
+    if not any(b"\n" + mark.encode() in head for mark in marks):
+        return []
+    sample = _split_sample(head, len(head) < SAMPLE_BYTES, marks, NAME_LINES)
+    return sample.comments[sample.above :]
 
 
 def _are_numbers(rows: list[list[str]], fields: int, used: tuple[int, int]) -> bool:

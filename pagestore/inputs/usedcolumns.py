@@ -6,19 +6,21 @@ rows as they would be read, and what to type.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import (
+    column_name,
     first_named,
+    held_fields,
     is_no_weight,
     is_number,
     leaves_ends_open,
     likely_ends,
     listed,
-    named,
     named_ends,
     names_several,
     reads_as_header,
@@ -27,10 +29,14 @@ from pagestore.inputs.columnnames import (
     typed_path,
 )
 from pagestore.inputs.judge import COMMA
-from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, WEIGHT_NAMES, WHOLE
+from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, INTEGER_WEIGHTS, SURE_WEIGHTS, WEIGHT_NAMES, WHOLE
 
 MOST_COLUMNS = 3  # source, target and a weight: what edge lists have that name nothing
 SHOWN_ROWS = 3
+DIGIT = re.compile(r"[0-9]")
+DATE = re.compile(
+    r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([T ][0-9:.]+(Z|[+-][0-9:]+)?)?\Z|[0-9]{1,2}:[0-9]{2}(:[0-9.]+)?\Z"
+)
 WEIGHT_NUMBER = "Pass --weight-column with a number, or --no-weights."
 
 
@@ -63,18 +69,66 @@ def fitted(header: Sequence[str], rows: Sequence[Sequence[str]], fields: int) ->
 
 
 def refuse_other_width(name: str, above: Sequence[str], rows: Sequence[Sequence[str]], fields: int) -> None:
-    """InputError where line 1, `above` lines of another width, names ends elsewhere than in columns 1 and 2."""
-    if (named_ends(above) or first_named(above)) not in (None, (0, 1)):
-        raise InputError(
-            f"{name}: line 1 names {len(above)} columns ({listed(above)}), and most lines have {fields}; by columns 1 "
-            f"and 2 the first rows would be {_read_so(rows)}. Name both by number: gstream convert {typed_path(name)} "
-            f"STORE --header --source-column 1 --target-column 2."
-        )
+    """InputError where line 1, `above` lines of another width, names ends elsewhere than in columns 1 and 2, or one
+    column less than the lines have: R writes names of rows without a name of their column."""
+    ends = named_ends(above) or first_named(above) or (0, 1)
+    missing = len(above) == fields - 1
+    if not above or (ends == (0, 1) and not missing):
+        return
+    behind = [(ends[0] + 1, ends[1] + 1)] if missing else []  # a name of the row
+    readings = [one for one in dict.fromkeys([*behind, ends, (0, 1)]) if max(one) < fields]
+    raise InputError(
+        f"{name}: line 1 names {len(above)} columns ({listed(above)}), and most lines have {fields}. "
+        f"{_choices(name, rows, readings, ' --header')}"
+    )
 
 
-def _read_so(rows: Sequence[Sequence[str]]) -> str:
-    """The first rows as edges of their columns 1 and 2."""
-    return ", ".join(f"{shown(row[0], 20)} -> {shown(row[1], 20)}" for row in rows[:SHOWN_ROWS] if len(row) > 1)
+def refuse_hidden_edges(name: str, comments: Sequence[bytes], separator: str, fields: int) -> None:
+    """InputError for a comment below a header that has a field for each column: #1001,bob,5 may be an edge."""
+    for line in comments:
+        if line[1:2].strip() and line.count(separator.encode()) == fields - 1:
+            mark = chr(line[0])
+            raise InputError(
+                f"{name}: {shown(line)!r} begins with {mark}, as comments do, and has {fields} fields, as edges here "
+                f"have. Pass --comments none if {mark} is part of a name, --comments '#%' if the line is a comment."
+            )
+
+
+def refuse_mixed(name: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """InputError for three columns of which two hold names and column 1 or 2 numbers or dates, where no name says which
+    hold the ends: two people and a number beside them, or a person, a number and a text."""
+    if likely_ends(header) is not None or not rows or any(len(row) < MOST_COLUMNS for row in rows):
+        return
+    for body in (rows, rows[1:]):  # line 1 may be a header of unknown words
+        kinds = [[_counts(row[at]) for row in body if row[at]] for at in range(MOST_COLUMNS)]
+        numbers = [at for at, kind in enumerate(kinds) if kind and all(kind)]
+        names = [at for at, kind in enumerate(kinds) if kind and not any(kind)]
+        if len(numbers) == 1 and len(names) == 2 and numbers[0] < 2:
+            raise InputError(
+                f"{name}: column {numbers[0] + 1} holds numbers or dates, the others names, and no known name says "
+                f"which hold source and target. {_choices(name, body, [(names[0], names[1]), (0, 1)])}"
+            )
+
+
+def _counts(field: str) -> bool:
+    """Whether a field is a number or a date."""
+    return is_number(field) or DATE.match(field) is not None
+
+
+def _choices(name: str, rows: Sequence[Sequence[str]], readings: Sequence[tuple[int, int]], more: str = "") -> str:
+    """What to type for each of several readings of the first rows."""
+    commands = [
+        f"gstream convert {typed_path(name)} STORE{more} --source-column {source + 1} --target-column {target + 1}, if "
+        f"they are {_read_so(rows, source, target)}"
+        for source, target in readings
+    ]
+    return f"Name both by number: {'; or '.join(commands)}. --weight-column N names a weight."
+
+
+def _read_so(rows: Sequence[Sequence[str]], source: int = 0, target: int = 1) -> str:
+    """The first rows as edges of two columns."""
+    wide = [row for row in rows[:SHOWN_ROWS] if len(row) > max(source, target)]
+    return ", ".join(f"{shown(row[source], 20)} -> {shown(row[target], 20)}" for row in wide)
 
 
 def _edges(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
@@ -87,7 +141,7 @@ def weight_column(
     name: str, rows: list[list[str]], first: Sequence[str], header: Sequence[str], is_line: bool,
     used: tuple[int, int], options: InputOptions,
 ) -> int | None:  # fmt: skip
-    """Column of the weight, from 0: as asked for, else a header's "weight", else a third column of numbers."""
+    """Column of the weight, from 0: as asked for, else one that is called so, else a third column of numbers."""
     if not options.weights:
         return None
     column = _find_weight(name, rows, first, header, is_line, used, options.weight_column)
@@ -106,8 +160,7 @@ def _find_weight(
     """`weight_column`, whatever stands there."""
     width = len(first)
     if asked is None:
-        if (column := named(header, WEIGHT_NAMES, -1)) >= 0 and column not in used:
-            refuse_twice(name, header[column], header, WEIGHT_NUMBER)
+        if (column := _named_weight(name, rows, header, is_line, used)) is not None:
             return column
         if left_out(header, used, is_line):
             return None
@@ -131,6 +184,38 @@ def _find_weight(
             f"{used[0] + 1} and {used[1] + 1} are the source and the target. Name another column."
         )
     return column
+
+
+def _named_weight(
+    name: str, rows: Sequence[Sequence[str]], header: Sequence[str], is_line: bool, used: Sequence[int]
+) -> int | None:
+    """The column, beside the ends, that is called as weights are, wherever it stands; InputError for several."""
+    sure = [at for at, word in enumerate(header) if at not in used and column_name(word) in SURE_WEIGHTS]
+    others = [
+        at
+        for at, word in enumerate(header)
+        if at not in used and column_name(word) in (*WEIGHT_NAMES, *INTEGER_WEIGHTS) and _may_weigh(rows, at)
+    ]
+    said = is_line or named_ends(header) is not None  # else a comment of as many words
+    found = sure or (others if said else [])
+    if not found:
+        return None
+    refuse_twice(name, header[found[0]], header, WEIGHT_NUMBER)
+    if len(found) > 1:
+        held = [next(iter(held_fields(rows, at)), "nothing") for at in found]
+        which = [f"{at + 1} ({shown(header[at], 20)}: {shown(one, 20)})" for at, one in zip(found, held, strict=True)]
+        raise InputError(
+            f"{name}: columns {', '.join(which)} are called as weights are; one weighs the edges. Pass its "
+            f"number, gstream convert {typed_path(name)} STORE --weight-column N, or pass --no-weights."
+        )
+    return found[0]
+
+
+def _may_weigh(rows: Sequence[Sequence[str]], column: int) -> bool:
+    """Whether a column called as a weight may hold some: a digit, or nothing in the first rows. What is no number there
+    is a bad line; words alone are a column of text."""
+    held = held_fields(rows, column)
+    return not held or any(map(DIGIT.search, held))
 
 
 def left_out(header: Sequence[str], used: Sequence[int], is_line: bool) -> bool:

@@ -222,7 +222,7 @@ def test_a_condition_on_a_marked_number(tmp_path):
     ],
 )
 def test_marks_of_no_weights_are_said(tmp_path, options, said):
-    path = write(tmp_path, "a.csv", "src;dst;amount\na;b;1,5 EUR\nb;c;2,5 EUR\n")
+    path = write(tmp_path, "a.csv", "src;dst;cash\na;b;1,5 EUR\nb;c;2,5 EUR\n")
     assert said in opened(path, tmp_path, decimal=",", **options).assumptions[0]
 
 

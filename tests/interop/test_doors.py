@@ -365,3 +365,9 @@ def test_a_conversion_takes_what_is_free(free, taken, monkeypatch):
     monkeypatch.setattr(memory, "memory", lambda: (free, free))
     assert split_options({})[0].memory_bytes == taken
     assert split_options({"memory": "64MiB"})[0].memory_bytes == 64 << 20
+
+
+def test_comments_that_were_left_out_are_noted(tmp_path):
+    (tmp_path / "a.csv").write_text("payer,payee,amount\nann,bob,5\n# 7,bob,5\n")
+    graph = gstream.convert(tmp_path / "a.csv", tmp_path / "a.gs")
+    assert graph.conversion["notes"][-1] == f"{tmp_path / 'a.csv'}: 1 comment line left out."

@@ -1,0 +1,115 @@
+"""What a table's columns hold is told by names and values; what they leave open is refused with what to type."""
+
+from __future__ import annotations
+
+import pytest
+from input_files import edges_of, opened, read, write
+
+from pagestore.errors import InputError
+
+ROW_NAMES = {  # text, as R's write.table has it with names of rows: what columns 2 and 3 hold
+    '"payer" "payee"\n"12" 1 2\n"15" 2 3\n': [(1, 2), (2, 3)],
+    '"payer" "payee"\n"x" "a" "b"\n': [("a", "b")],
+    'kunde\thaus\n"7"\t5\t6\n"3"\t5\t7\n': [(5, 6), (5, 7)],
+    '"payer","payee","amount"\n"x","a","b",5\n': [("a", "b")],
+}
+
+
+@pytest.mark.parametrize("text", ROW_NAMES)
+def test_a_header_that_does_not_name_the_names_of_rows_is_refused(tmp_path, text):
+    path = write(tmp_path, "a.txt", text)
+    (source, target), *_ = ROW_NAMES[text]
+    command = f"gstream convert {path} STORE --header --source-column 2 --target-column 3, if they are "
+    with pytest.raises(InputError, match=r"line 1 names . columns .*, and most lines have .\. Name both") as error:
+        opened(path, tmp_path)
+    assert f"{command}{source} -> {target}" in str(error.value)
+    chosen = {"header": True, "source_column": 2, "target_column": 3}
+    assert edges_of(opened(path, tmp_path, **chosen)) == ROW_NAMES[text]
+
+
+@pytest.mark.parametrize("name", ["tx_id", "txid", "TransactionID", "invoice no", "amount_id", "user", "id_tx", "zip"])
+def test_numbers_that_name_something_are_no_weights(tmp_path, name):
+    source = opened(write(tmp_path, "a.csv", f"payer,payee,{name}\nann,bob,1001\n"), tmp_path)
+    assert edges_of(source) == [("ann", "bob")] and f"({name}) is none unless --weight" in source.assumptions[0]
+
+
+WEIGHTS = {  # header and rows: weights, None for none
+    "payer,payee,currency,amount\nann,bob,EUR,5\n": [5.0],
+    "amount,payer,payee\n5,ann,bob\n": [5.0],
+    "payer,payee,count,weight\nann,bob,1,5\n": [5.0],
+    "payer,payee,number_of_trips\nann,bob,5\n": [5.0],
+    "payer,payee,tx_id,fee\nann,bob,7,5\n": [5.0],
+    "payer,payee,price,sum\nann,bob,high,5\n": [5.0],
+    "payer,payee,amount\nann,bob,high\n": None,
+}
+
+
+@pytest.mark.parametrize("text", WEIGHTS)
+def test_a_weight_by_its_name_stands_anywhere(tmp_path, text):
+    weights = WEIGHTS[text]
+    assert read(tmp_path, "a.csv", text) == [("ann", "bob", *(weights or []))]
+
+
+def test_several_names_of_weights_are_refused(tmp_path):
+    for names in ("fee,amount", "fee,value"):
+        path = write(tmp_path, "a.csv", f"payer,payee,{names}\nann,bob,1,5\n")
+        with pytest.raises(InputError, match=r"columns 3 \(fee: 1\), 4 \(.*: 5\) .* STORE --weight-column N, or"):
+            opened(path, tmp_path)
+        assert edges_of(opened(path, tmp_path, weight_column=4)) == [("ann", "bob", 5.0)]
+        assert edges_of(opened(path, tmp_path, weights=False)) == [("ann", "bob")]
+    with pytest.raises(InputError, match="columns 3 and 4 are called amount"):
+        read(tmp_path, "a.csv", "payer,payee,amount,amount\nann,bob,1,5\n")
+
+
+@pytest.mark.parametrize("value", ["NULL", "-", "", "5 EUR"])
+@pytest.mark.parametrize("rows", [2, 60])
+def test_weights_that_are_no_numbers_are_bad_lines(tmp_path, value, rows):
+    path = write(tmp_path, "a.csv", "payer,payee,amount\n" + f"ann,bob,{value}\n" * rows + "bob,carl,6\n")
+    with pytest.raises(InputError, match=r"a\.csv:2:9: .*the weight is missing|a\.csv:2:9: weight .* is not a number"):
+        edges_of(opened(path, tmp_path))
+    source = opened(path, tmp_path, bad_lines="skip")
+    assert edges_of(source) == [("bob", "carl", 6.0)] and source.skipped.count == rows
+
+
+MIXED = {  # three columns: numbers of those that hold names
+    "ann,8,bob\nbob,9,carl\n": (1, 3),
+    "8,ann,bob\n9,bob,carl\n": (2, 3),
+    "2024-01-01,ann,bob\n2024-01-02,bob,carl\n": (2, 3),
+    "10:30 ann bob\n10:31 bob carl\n": (2, 3),
+}
+
+
+@pytest.mark.parametrize("header", ["", "when,who,whom\n"])
+@pytest.mark.parametrize("text", MIXED)
+def test_numbers_in_one_end_and_names_in_a_third_column_are_refused(tmp_path, text, header):
+    between = "," if "," in text else " "
+    path = write(tmp_path, "a.csv", header.replace(",", between) + text)
+    source, target = MIXED[text]
+    columns = f"--source-column {source} --target-column {target}, if they are ann -> bob, bob -> carl; or"
+    with pytest.raises(InputError, match="holds numbers or dates, the others names") as error:
+        opened(path, tmp_path)
+    assert columns in str(error.value)
+    chosen = {"source_column": source, "target_column": target, "weights": False, "header": bool(header)}
+    assert edges_of(opened(path, tmp_path, **chosen)) == [("ann", "bob"), ("bob", "carl")]
+
+
+def test_a_number_behind_two_names_is_a_weight(tmp_path):
+    assert read(tmp_path, "a.csv", "ann,bob,8\n") == [("ann", "bob", 8.0)]
+
+
+@pytest.mark.parametrize("before", [1, 300])
+def test_a_comment_that_has_a_field_for_each_column_is_refused(tmp_path, before):
+    path = write(tmp_path, "a.csv", "payer,payee,amount\n" + "ann,bob,6\n" * before + "#1001,bob,5\n")
+    with pytest.raises(InputError, match="'#1001,bob,5' begins with #, .* Pass --comments none if"):
+        opened(path, tmp_path)
+    assert edges_of(opened(path, tmp_path, comments="none"))[-1] == ("#1001", "bob", 5.0)
+    assert len(edges_of(opened(path, tmp_path, comments="#%"))) == before
+    path.write_text("payer,payee,amount\nann,bob,6\n# 1001,bob,5\n#x\n")
+    assert len(edges_of(opened(path, tmp_path))) == 1
+
+
+def test_the_command_for_a_line_of_missing_fields_names_the_columns_of_its_header(tmp_path):
+    path = write(tmp_path, "a.csv", "id,payer,payee,amount\n1,ann,bob\n2,ann,carl\n")
+    with pytest.raises(InputError) as error:
+        opened(path, tmp_path)
+    assert "--source-column 2 --target-column 3, if they are ann -> bob, ann -> carl; or" in str(error.value)
