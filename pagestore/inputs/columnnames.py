@@ -329,8 +329,8 @@ def _there_are(name: str, names: Sequence[str], width: int, first: Sequence[str]
     if any(map(is_number, first)):
         return f"{found}."
     return (
-        f"{found}; if that line names columns: gstream convert {typed_path(name)} STORE --header --source-column 1 "
-        f"--target-column 2."
+        f"{found}; if that line names columns: gstream convert {typed_path(name)} STORE --header --source-column N "
+        f"--target-column N."
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from pagestore.errors import InputError
 from pagestore.inputs.badlines import LineProblem, shown
 from pagestore.inputs.base import InputOptions
-from pagestore.inputs.columnnames import asked_ends, is_header, is_number, may_be_header, typed_path
+from pagestore.inputs.columnnames import asked_ends, held_fields, is_header, is_number, may_be_header, typed_path
 from pagestore.inputs.idspelling import bare
 from pagestore.inputs.judge import SLASHES, LineRules, split_fields
 from pagestore.inputs.quotes import ANY, HIDDEN, find_breaks
@@ -293,9 +293,12 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         konect, weighed = any(map(KONECT.match, said)), options.weight_column is not None
         used = find_ends(stream.name, header, skip_lines > 0, rows, konect, weighed)
         if fields == 3 and not konect:
-            refuse_mixed(stream.name, header, [row for row in rows if len(row) == fields])
+            refuse_mixed(stream.name, header, skip_lines > 0, [row for row in rows if len(row) == fields])
     strings = options.string_ids or not _are_numbers(rows, fields, used)
-    weight = weight_column(stream.name, rows, first, header, skip_lines > 0, used, options)
+    told = (
+        rows if fields != 3 or held_fields(rows, 2) else more_rows()[first_row:]
+    )  # a weight that the first lines miss
+    weight = weight_column(stream.name, told, first, header, skip_lines > 0, used, options)
     if skip_lines and header and options.directed is None:
         columns = (*used, *([] if weight is None else [weight]))
         direction = said_in_column(stream.name, header, rows, columns, sample.numbers[1]) or direction

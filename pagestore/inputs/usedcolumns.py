@@ -94,19 +94,22 @@ def refuse_hidden_edges(name: str, comments: Sequence[bytes], separator: str, fi
             )
 
 
-def refuse_mixed(name: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def refuse_mixed(name: str, header: Sequence[str], is_line: bool, rows: Sequence[Sequence[str]]) -> None:
     """InputError for three columns of which two hold names and column 1 or 2 numbers or dates, where no name says which
     hold the ends: two people and a number beside them, or a person, a number and a text."""
     if likely_ends(header) is not None or not rows or any(len(row) < MOST_COLUMNS for row in rows):
         return
-    for body in (rows, rows[1:]):  # line 1 may be a header of unknown words
+    for body in (rows[1:], rows):  # line 1 may be a header of unknown words
         kinds = [[_counts(row[at]) for row in body if row[at]] for at in range(MOST_COLUMNS)]
         numbers = [at for at, kind in enumerate(kinds) if kind and all(kind)]
         names = [at for at, kind in enumerate(kinds) if kind and not any(kind)]
         if len(numbers) == 1 and len(names) == 2 and numbers[0] < 2:
+            named_above = is_line or not _counts(rows[0][numbers[0]])
+            body = rows if is_line or not named_above else rows[1:]
+            more = " --header" if named_above else ""
             raise InputError(
                 f"{name}: column {numbers[0] + 1} holds numbers or dates, the others names, and no known name says "
-                f"which hold source and target. {_choices(name, body, [(names[0], names[1]), (0, 1)])}"
+                f"which hold source and target. {_choices(name, body, [(names[0], names[1]), (0, 1)], more)}"
             )
 
 
@@ -244,7 +247,7 @@ def refuse_unnamed(name: str, header: Sequence[str], rows: Sequence[Sequence[str
     return InputError(
         f"{name}: has {width} columns ({listed(words)}), and {which} which hold source and target; by columns "
         f"1 and 2 the first rows would be {_read_so(rows)}. Name both, by number or by a header's word: gstream "
-        f"convert {path} STORE --source-column 1 --target-column 2, with --weight-column N or --no-weights."
+        f"convert {path} STORE --source-column N --target-column N, with --weight-column N or --no-weights."
     )
 
 

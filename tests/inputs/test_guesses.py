@@ -71,6 +71,16 @@ def test_weights_that_are_no_numbers_are_bad_lines(tmp_path, value, rows):
     assert edges_of(source) == [("bob", "carl", 6.0)] and source.skipped.count == rows
 
 
+@pytest.mark.parametrize("header", ["", "payer,payee,eur\n"])
+@pytest.mark.parametrize("value", ["NULL", "-", ""])
+def test_a_weight_that_the_first_lines_miss_is_not_lost(tmp_path, header, value):
+    path = write(tmp_path, "a.csv", header + f"ann,bob,{value}\n" * 60 + "bob,carl,6\n")
+    source = opened(path, tmp_path, bad_lines="skip")
+    assert edges_of(source) == [("bob", "carl", 6.0)] and source.skipped.count == 60
+    with pytest.raises(InputError, match="the weight is missing|weight .* is not a number"):
+        edges_of(opened(path, tmp_path))
+
+
 MIXED = {  # three columns: numbers of those that hold names
     "ann,8,bob\nbob,9,carl\n": (1, 3),
     "8,ann,bob\n9,bob,carl\n": (2, 3),
@@ -79,7 +89,7 @@ MIXED = {  # three columns: numbers of those that hold names
 }
 
 
-@pytest.mark.parametrize("header", ["", "when,who,whom\n"])
+@pytest.mark.parametrize("header", ["", "when,who,whom\n", '"",wer,wen\n'])
 @pytest.mark.parametrize("text", MIXED)
 def test_numbers_in_one_end_and_names_in_a_third_column_are_refused(tmp_path, text, header):
     between = "," if "," in text else " "
@@ -88,7 +98,7 @@ def test_numbers_in_one_end_and_names_in_a_third_column_are_refused(tmp_path, te
     columns = f"--source-column {source} --target-column {target}, if they are ann -> bob, bob -> carl; or"
     with pytest.raises(InputError, match="holds numbers or dates, the others names") as error:
         opened(path, tmp_path)
-    assert columns in str(error.value)
+    assert f"STORE{' --header' * bool(header)} {columns}" in str(error.value)
     chosen = {"source_column": source, "target_column": target, "weights": False, "header": bool(header)}
     assert edges_of(opened(path, tmp_path, **chosen)) == [("ann", "bob"), ("bob", "carl")]
 

@@ -150,7 +150,7 @@ def test_columns_that_nobody_names_are_refused(tmp_path, case):
     shown = rows[1:4] if case not in ("numbers", "names") else rows[:3]
     assert f"the first rows would be {', '.join(f'{row[0]} -> {row[1]}' for row in shown)}. Name both" in said
     more = " --header" if case == "names" else ""
-    assert f"gstream convert {path}{more} STORE --source-column 1 --target-column 2, with --weight-column N" in said
+    assert f"gstream convert {path}{more} STORE --source-column N --target-column N, with --weight-column N" in said
     chosen = {"source_column": 1, "target_column": 2, "header": False if case == "names" else None, "weights": False}
     assert len(edges_of(opened(path, tmp_path, **chosen))) == len(rows) - (case not in ("numbers", "names"))
 

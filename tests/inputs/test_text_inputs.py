@@ -99,7 +99,7 @@ def test_columns_of_source_and_target(tmp_path):
     assert str(error.value).endswith(
         f"a.csv: --source-column konto: no such column (2 columns; no header line was found; the first line has "
         f"1: Konto, 2: an). Give a number; if that line names columns: gstream convert {tmp_path / 'a.csv'} STORE "
-        f"--header --source-column 1 --target-column 2."
+        f"--header --source-column N --target-column N."
     )
     short = (
         r"--source-column konto: no such column \(the header has 3: 1: konto, 2: an, 3: betrag; the lines below have 4"
