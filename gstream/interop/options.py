@@ -26,7 +26,8 @@ LEAST_MEMORY = 16 << 20  # honoured: at 16 MiB a conversion of 16.8 M edges took
 LIKE = 0.6  # how like a known name a word is that is taken for a slip
 FLAG = re.compile(
     r"--([a-z][a-z-]*)(?: (?![a-z]+:)"
-    r"(\d+(?= --|[,.)]|$)|N|FILE|FOLDER|skip|fail|both|out|in|auto|natural|degree|llp|count|max)\b)?"
+    r"(\d+(?= --|[,.)]|$)\b|'[^']*'|[,.](?=[ .;)]|$)|(?:N|NAME|FILE|FOLDER|skip|fail|both|out|in|auto|natural|degree|"
+    r"llp|count|max|sum|ignore|text|none)\b))?"
 )
 COMMAND = re.compile(r"(?<!\| )gstream convert (\S+) STORE(?P<more> (?=--))?")  # behind a bar it stays a shell's
 SWITCHES = ("dedupe", "drop_self_loops", "string_ids", "resume", "force", "verify", "scramble")
@@ -192,7 +193,8 @@ def spoken(**others: str) -> Callable[[str], str]:
         name = others.get(name, name)
         if not value:
             return name
-        return f"{name}={value}" if value.isdigit() or value.isupper() else f'{name}="{value}"'
+        as_it_is = value.isdigit() or value.isupper() or value.startswith("'")
+        return f"{name}={value}" if as_it_is else f'{name}="{value}"'
 
     def call(command: re.Match[str]) -> str:
         return f"gstream.convert({command[1]}, STORE)" + " with " * bool(command["more"])

@@ -21,25 +21,23 @@ from pagestore.inputs.badlines import BadLines, shown
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions, split_chunk
 from pagestore.inputs.columnnames import (
     asked_ends,
-    is_no_weight,
     leaves_ends_open,
     likely_ends,
-    named,
     named_ends,
     names_an_end,
     refuse_twice,
+    typed_path,
 )
 from pagestore.inputs.columns import checked_chunk, checked_weights, option_range
 from pagestore.inputs.conditions import Condition
 from pagestore.inputs.folders import partitions
 from pagestore.inputs.linesource import NameChunk
-from pagestore.inputs.signatures import INTEGER_WEIGHTS, WEIGHT_NAMES
+from pagestore.inputs.tablecolumns import find_weight, may_be_amounts, refuse_fractions, to_names
 from pagestore.inputs.tablerows import (
     Rows,
     check_types,
     inner_type,
     is_bytes,
-    is_number,
     is_string,
     kept_rows,
     null_rows,
@@ -47,13 +45,14 @@ from pagestore.inputs.tablerows import (
     plain,
     row_text,
     rows_where,
+    text_of_rows,
     to_numpy,
     what_lacks,
     why_wrong,
     wrong_rows,
 )
 from pagestore.inputs.times import no_times, why_no_time
-from pagestore.inputs.usedcolumns import MOST_COLUMNS, SHOWN_ROWS, refuse_unnamed
+from pagestore.inputs.usedcolumns import MOST_COLUMNS, refuse_unnamed
 
 BATCH_ROWS = 1 << 17
 DAMAGE = (pyarrow.ArrowException, OSError, ValueError, KeyError)  # KeyError: of columns that have one name
@@ -79,6 +78,7 @@ class TableSource(EdgeSource):
         self._prunes = False
         self._passed = 0  # rows of this reading that were not read, as --where holds for none of them
         self._left_out: str | None = None
+        self._guessed = False  # the ends are not named for sure
         try:
             schema = self.schema()
             self.all_columns = schema.names
@@ -127,9 +127,8 @@ class TableSource(EdgeSource):
         if (ends := asked_ends(self.name, self._options, schema.names, len(schema.names))) is not None:
             names = schema.names
         if len(names) < 2:
-            raise InputError(
-                f"{self.name}: has the columns {', '.join(map(shown, names))}; edges need a source and a target."
-            )
+            has = f"has the columns {', '.join(map(shown, names))}" if names else "has no columns"
+            raise InputError(f"{self.name}: {has}; edges need a source and a target.")
         ends = ends or likely_ends(names)
         whole = all(pyarrow.types.is_integer(inner_type(schema.field(at).type)) for at in range(len(names)))
         weighed = self._options.weight_column is not None
@@ -138,8 +137,12 @@ class TableSource(EdgeSource):
         of_path = schema.names[len(names) :]
         if named_ends(names) is None and any(map(names_an_end, of_path)):
             raise self.unnamed([*names, *of_path])  # an end may be the folder's name: source=7
+        if ends is None and may_be_amounts(schema, names, self._first_values):
+            raise self.unnamed(names)
         source, target = (names[at] for at in ends or (0, 1))
-        weight = self._find_weight(schema, (source, target))
+        self._guessed = ends is None or (self._options.source_column is None and named_ends(names) is None)
+        own, values = self.own_columns(schema), self._first_values
+        weight, self._left_out = find_weight(self.name, self._options, schema, own, (source, target), values)
         found = [source, target] + ([] if weight is None else [weight])
         for column in found:
             refuse_twice(self.name, column, schema.names, "Rename one of them.")
@@ -155,42 +158,20 @@ class TableSource(EdgeSource):
             refuse_twice(self.name, column, names, "Rename one of them.")
         return refuse_unnamed(self.name, names, self._first_rows(names[:2]), len(names))
 
+    def _command(self) -> str:
+        """What names the ends instead of those that are none."""
+        return "Name both ends with --source-column and --target-column, and perhaps --weight-column."
+
+    def _first_values(self, column: str) -> list[str]:
+        """A few values of a column, as text; nulls are none."""
+        return [text for (text,) in self._first_rows([column]) if text]
+
     def _first_rows(self, columns: list[str]) -> list[list[str]]:
         """A few rows, as text."""
         for batch in self.batches(columns):
             if batch.num_rows:
-                rows = batch.select(columns).slice(0, SHOWN_ROWS).to_pylist()
-                return [[str(row[name]) for name in columns] for row in rows]
+                return text_of_rows(batch, columns)
         return []
-
-    def _find_weight(self, schema: pyarrow.Schema, used: tuple[str, str]) -> str | None:
-        if not self._options.weights:
-            return None
-        asked = self._options.weight_column
-        if isinstance(asked, int):
-            if not 1 <= asked <= len(schema.names):
-                raise UsageError(f"{self.name}: --weight-column {asked}: there are {len(schema.names)} columns.")
-            asked = schema.names[asked - 1]
-        if asked is not None:
-            if asked not in schema.names or asked in used:
-                raise UsageError(
-                    f"{self.name}: --weight-column {shown(str(asked))}: no such column of weights "
-                    f"({', '.join(map(shown, schema.names))}). "
-                    f"Give its name or number."
-                )
-            return asked
-        at = named(schema.names, WEIGHT_NAMES, -1)
-        if at >= 0 and schema.names[at] not in used:
-            return schema.names[at]
-        third = schema.names[2] if self.own_columns(schema) > 2 and schema.names[2] not in used else None
-        if third is None:
-            return None
-        kind = inner_type(schema.field(third).type)
-        integers = pyarrow.types.is_integer(kind) and third.lower() not in INTEGER_WEIGHTS
-        if not is_number(kind) or integers or is_no_weight(third):
-            self._left_out = third
-            return None
-        return third
 
     def _rows_of(self) -> Iterator[tuple[Rows, list[Any]]]:
         """Of one batch after the other the numbers of its rows and their columns, without nulls.
@@ -277,6 +258,8 @@ class TableSource(EdgeSource):
 
     def chunks(self) -> Iterator[EdgeChunk]:
         for rows, found in self._rows_of():
+            if self._guessed:
+                refuse_fractions(self.name, self.columns, found, self._command())
             columns = [
                 to_numpy(self.name, name, column, at < 2)
                 for at, (name, column) in enumerate(zip(self.columns, found, strict=True))
@@ -288,7 +271,11 @@ class TableSource(EdgeSource):
     def names_of_edges(self) -> Iterator[NameChunk]:
         """Edges as pairs of names, when `strings`."""
         for rows, columns in self._rows_of():
-            source, target = (self._text(name, column) for name, column in zip(self.columns, columns[:2], strict=False))
+            refuse_fractions(self.name, self.columns, columns, self._command())
+            try:
+                source, target = (to_names(self.name, *end) for end in zip(self.columns[:2], columns, strict=False))
+            except pyarrow.ArrowException as error:
+                raise self._damaged(error) from None
             weight = None
             if len(columns) > 2:
                 weight = to_numpy(self.name, self.columns[2], columns[2], False)
@@ -298,15 +285,6 @@ class TableSource(EdgeSource):
                     source, target = (column.filter(pyarrow.array(kept)) for column in (source, target))
                 weight = checked_weights(self.name, rows, weight)
             yield NameChunk(source, target, weight)
-
-    def _text(self, name: str, column: pyarrow.Array) -> pyarrow.Array:
-        try:
-            return column.cast(pyarrow.large_string())
-        except pyarrow.ArrowException as error:
-            if not is_bytes(column.type):
-                raise self._damaged(error) from None
-            reason = f"column {shown(name)} holds bytes that are no UTF-8, as names are"
-            raise InputError(f"{self.name}: {reason}. Convert the column.") from None
 
     def assumed(self) -> str:
         options, columns = self._options, [shown(name) for name in self.columns]
@@ -347,6 +325,11 @@ class TableFile(TableSource):
     @abstractmethod
     def own_batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
         """As `batches`, of the file's columns."""
+
+    def _command(self) -> str:
+        """See TableSource."""
+        asked = "--source-column NAME --target-column NAME --weight-column NAME"
+        return f"Name both ends, and the weight: gstream convert {typed_path(self.name)} STORE {asked}."
 
     def own_columns(self, schema: pyarrow.Schema) -> int:
         """See TableSource."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from pagestore.errors import InputError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import EdgeChunk, EdgeSource, InputOptions
 
+ROLES = ("source", "target", "weight")
 WEIGHTS = {True: "carries weights", False: "carries no weights"}
 DIRECTIONS = {None: "does not say whether it is directed", True: "is directed", False: "is undirected"}
 NOT_COUNTED = {None: "does not say how many vertices it has"}
@@ -83,29 +86,70 @@ class SeveralSources(EdgeSource):
 
 
 def refuse_other_columns(sources: Sequence[EdgeSource], options: InputOptions) -> None:
-    """InputError names the first of several tables, or texts, that has other columns than the first of them.
+    """InputError names the first of several tables, or texts, whose columns are others than those of the first of them,
+    or in another order, so that another one would be read as an end or as the weight.
 
-    Where both ends are asked for by number or name, these alone must be there, which their readers look after.
+    Where options name the ends, columns that are not read may differ.
     """
-    if options.source_column is not None:
-        return
     tables: list[Any] = [source for source in sources if hasattr(source, "all_columns")]
     named = [table for table in tables if table.all_columns is not None]
+    asked = options.source_column is not None
     for table, first in zip(tables, named[:1] * len(tables), strict=False):
         if table.all_columns is None:
             here, there = _numbered(table), _numbered(first)
-            if here != there:
+            if here != there and not asked:
                 raise InputError(
                     f"{table.name}: no line names its columns, and {first.name} has {_listed(first.columns)} in "
                     f"columns "
                     f"{_listed(there)}. Write that line there, too, or pass --source-column and --target-column."
                 )
-        elif {*map(str.lower, table.all_columns)} != {*map(str.lower, first.all_columns)}:
+        elif not asked and {*map(str.lower, table.all_columns)} != {*map(str.lower, first.all_columns)}:
             raise InputError(
                 f"{table.name}: has the columns {_listed(table.all_columns)}, and {first.name} has "
-                f"{_listed(first.all_columns)}; files of one graph have the same. Pass --source-column and "
-                f"--target-column by number, or convert other files apart."
+                f"{_listed(first.all_columns)}; files of one graph have the same. {_by_name(table, first)}"
             )
+        elif (role := _role_of_another(table, first)) is not None:
+            raise InputError(
+                f"{table.name}: has the columns {_listed(table.all_columns)}, of which {_read_as(table, role)}, and "
+                f"{first.name} has {_listed(first.all_columns)}, of which {_read_as(first, role)}; files of one graph "
+                f"have the same. {_by_name(table, first)}"
+            )
+
+
+def _role_of_another(table: Any, first: Any) -> int | None:
+    """Which of source, target and weight (0, 1, 2) is another column in `table`, though one of the two has both."""
+    pairs = zip_longest(*([column.lower() for column in one.columns] for one in (table, first)))
+    names = [{*map(str.lower, one.all_columns)} for one in (table, first)]
+    for role, (here, there) in enumerate(pairs):
+        if here != there and (there in names[0] or here in names[1]):
+            return role
+    return None
+
+
+def _read_as(table: Any, role: int) -> str:
+    """What column of `table` is read as its source, target or weight."""
+    column = shown(table.columns[role], 20) if role < len(table.columns) else "none"
+    return f"{column} would be the {ROLES[role]}"
+
+
+def _by_name(table: Any, first: Any) -> str:
+    """What to pass so that the columns of one name are read of both files."""
+    source, target = first.columns[:2]
+    if not {source, target} <= {*table.all_columns}:
+        return f"Call its columns {_listed([source, target])}, too, or convert other files apart."
+    weights = (*first.columns[2:], *table.columns[2:])
+    weight = next((name for name in weights if name in table.all_columns and name in first.all_columns), None)
+    flags = f"--source-column {_typed(source)} --target-column {_typed(target)}"
+    if weight is not None:
+        flags += f" --weight-column {_typed(weight)}"
+    elif table.weighted or first.weighted:
+        flags += " --no-weights"
+    return f"Pass {flags}."
+
+
+def _typed(name: str) -> str:
+    """A column's name as it is typed, always between quotes."""
+    return f"'{name}'" if "'" not in name else shlex.quote(name)
 
 
 def _numbered(table: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 import pyarrow
 
@@ -11,6 +12,7 @@ from pagestore.inputs.arrow import BATCH_ROWS, TableSource
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import MOST_NAMED
+from pagestore.inputs.tablerows import text_of_rows
 
 ROW_BYTES = 16  # that a row counts for: two ends
 
@@ -28,12 +30,24 @@ class StreamTable(TableSource):
         rows: int | None = None,
     ) -> None:  # fmt: skip
         self._open = open_stream
-        self._stream: pyarrow.RecordBatchReader | None = None
+        self._stream: Iterator[pyarrow.RecordBatch] | None = None
         super().__init__(name, options, None if rows is None else rows * ROW_BYTES, replayable)
 
     def schema(self) -> pyarrow.Schema:
-        stream = self._stream = self._open()
+        stream = self._open()
+        self._stream = iter(stream)
         return stream.schema
+
+    def _first_rows(self, columns: list[str]) -> list[list[str]]:
+        """See TableSource. What is looked at is left for `batches`."""
+        assert self._stream is not None  # before the first reading
+        first = list[pyarrow.RecordBatch]()
+        for batch in self._stream:
+            first.append(batch)
+            if batch.num_rows:
+                break
+        self._stream = chain(first, self._stream)
+        return text_of_rows(first[-1], columns) if first else []
 
     def batches(self, columns: list[str]) -> Iterator[pyarrow.RecordBatch]:
         stream, self._stream, self._done = self._stream, None, 0

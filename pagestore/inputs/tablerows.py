@@ -12,6 +12,7 @@ from pagestore.errors import InputError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.columns import IdRange, checked_chunk, wrong_ids
 
+SHOWN_ROWS = 3  # that a message shows, and a guess looks at
 ENDS, WEIGHTS = "IDs are integers or text", "weights are numbers"
 ROW = " row"  # the column of row numbers that a condition's rows keep
 Rows = Any  # an int, or RowNumbers: `rows + k` is the number of the k-th row at hand, from 0
@@ -151,6 +152,19 @@ def row_text(columns: list[Any], at: int) -> str:
     """A row as text, for the list of what was skipped."""
     values = [column[at] for column in columns]
     return ", ".join(str(value.as_py() if hasattr(value, "as_py") else value) for value in values)
+
+
+def text_of_rows(batch: pyarrow.RecordBatch, columns: list[str]) -> list[list[str]]:
+    """The first few rows of a batch, as text; "" for a null."""
+    held = [batch.column(name).slice(0, SHOWN_ROWS).to_pylist() for name in columns]
+    texts = [[_text(value) for value in values] for values in held]
+    return [list(row) for row in zip(*texts, strict=True)]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return "" if value is None else str(value)
 
 
 def nulls_for_empty(column: pyarrow.Array) -> pyarrow.Array:

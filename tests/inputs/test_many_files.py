@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from input_files import edges_of, opened, read, write
@@ -127,6 +128,41 @@ def test_tables_of_other_columns(tmp_path):
     with pytest.raises(InputError, match="b.parquet: has the columns src, dst, more"):
         opened(paths, tmp_path)
     assert edges_of(opened(paths, tmp_path, source_column="src", target_column="dst")) == [(1, 2), (3, 4)]
+
+
+JAN = "payer,payee,amount,fee\na,b,100,1\nb,c,200,2\n"
+NAMES = ("src", "dst", "amount")
+MIXED = {  # columns of the second file in another order: what is refused, and what is right by names
+    "weights": (JAN, "payer,payee,fee,amount\nc,d,3,300\n", ("payer", "payee", "amount"), (1, 2, 3)),
+    "direction": ("wer,wem,betrag\na,b,1.5\n", "wem,wer,betrag\nd,c,2.5\n", ("wer", "wem", "betrag"), (1, 2, 3)),
+    "weight before the ends": ("src,dst,amount\n1,2,5\n", "amount,dst,src\n6,4,3\n", NAMES, (1, 2, 3)),
+    "one column more": ("src,dst,amount\n1,2,5\n", "src,dst,fee,amount\n3,4,9,6\n", NAMES, (1, 2, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("case", MIXED)
+def test_columns_in_another_order_never_swap_what_is_read(tmp_path, case, kind):
+    first, second, names, numbers = MIXED[case]
+    paths = [write(tmp_path, "a.csv", first), write(tmp_path, "b.csv", second)]
+    if kind == "parquet":
+        tables = [pa.csv.read_csv(path) for path in paths]
+        paths = [path.with_suffix(".parquet") for path in paths]
+        for path, table in zip(paths, tables, strict=True):
+            pq.write_table(table, path)
+    by_name, by_number = (
+        dict(zip(("source_column", "target_column", "weight_column"), columns, strict=True))
+        for columns in (names, numbers)
+    )
+    said = f"Pass --source-column '{names[0]}' --target-column '{names[1]}' --weight-column '{names[2]}'."
+    for options in ({}, by_number, by_number | {"weight_column": None}):
+        with pytest.raises(InputError) as error:
+            opened(paths, tmp_path, **options)
+        assert str(error.value).endswith(f"; files of one graph have the same. {said}")
+    rows = [dict(zip(text.split("\n")[0].split(","), line.split(","), strict=True))
+            for text in (first, second) for line in text.split("\n")[1:-1]]  # fmt: skip
+    found = [(str(u), str(v), weight) for u, v, weight in edges_of(opened(paths, tmp_path, **by_name))]
+    assert found == [(row[names[0]], row[names[1]], float(row[names[2]])) for row in rows]
 
 
 def ipc(table, new):

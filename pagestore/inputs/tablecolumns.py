@@ -1,0 +1,127 @@
+"""Which column of a table is the weight, and which can't be an end: amounts that a guess would take for vertices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.compute as compute
+
+from pagestore.errors import InputError, UsageError
+from pagestore.inputs.badlines import shown
+from pagestore.inputs.base import InputOptions
+from pagestore.inputs.columnnames import column_name, is_no_weight, named
+from pagestore.inputs.signatures import DECIMAL_COMMA, INTEGER, INTEGER_WEIGHTS, NUMBER, WEIGHT_NAMES
+from pagestore.inputs.tablerows import SHOWN_ROWS, inner_type, is_bytes, is_number, is_string
+
+Values = Callable[[str], list[str]]  # of a column by its name, the first few as text
+
+
+def find_weight(
+    name: str, options: InputOptions, schema: pyarrow.Schema, own: int, used: tuple[str, str], values: Values
+) -> tuple[str | None, str | None]:
+    """(the column of the weight, a third one that is left out): as asked for, by a known name, or a third of numbers.
+
+    own: how many columns, the first ones, are not of the path; used: the ends. Text that is numbers is taken, too,
+    under a weight's name or with a fraction: its type is refused later, for without it weights would be lost.
+    """
+    names, asked = schema.names, options.weight_column
+    if not options.weights:
+        return None, None
+    if isinstance(asked, int):
+        if not 1 <= asked <= len(names):
+            raise UsageError(f"{name}: --weight-column {asked}: there are {len(names)} columns.")
+        asked = names[asked - 1]
+    if asked is not None:
+        if asked not in names or asked in used:
+            raise UsageError(
+                f"{name}: --weight-column {shown(str(asked))}: no such column of weights "
+                f"({', '.join(map(shown, names))}). Give its name or number."
+            )
+        return asked, None
+    if (at := named(names, WEIGHT_NAMES, -1)) >= 0 and names[at] not in used:
+        return names[at], None
+    third = names[2] if own > 2 and names[2] not in used else None
+    if third is None:
+        return None, None
+    kind = inner_type(schema.field(third).type)
+    is_named = column_name(third) in INTEGER_WEIGHTS
+    if is_no_weight(third):
+        return None, third
+    if is_string(kind) or is_bytes(kind):
+        return (third, None) if _are_weights(values(third), is_named) else (None, third)
+    if not is_number(kind) or (pyarrow.types.is_integer(kind) and not is_named):
+        return None, third
+    return third, None
+
+
+def _are_weights(held: Sequence[str], is_named: bool) -> bool:
+    """Whether all of some texts are numbers, as 1.5 and 1,5; whole ones only under a weight's name (`is_named`)."""
+    fit = [text for text in held if _is_fraction(text) or (is_named and INTEGER.match(text))]
+    return bool(held) and len(fit) == len(held)
+
+
+def _is_fraction(text: str) -> bool:
+    """Whether `text` is a number, but not written as an integer."""
+    return bool((NUMBER.match(text) or DECIMAL_COMMA.match(text)) and not INTEGER.match(text))
+
+
+def may_be_amounts(schema: pyarrow.Schema, names: Sequence[str], values: Values) -> bool:
+    """Whether one of the first two of `names`, which would be the ends by their places alone, may hold amounts: numbers
+    with decimals where a third column holds others, or text that is such numbers."""
+    kinds = [inner_type(schema.field(at).type) for at in range(len(names))]
+    decimals = [pyarrow.types.is_floating(kind) or pyarrow.types.is_decimal(kind) for kind in kinds]
+    if len(names) > 2 and any(decimals[:2]) and not decimals[2]:
+        return True
+    texts = [column for column, kind in zip(names[:2], kinds, strict=False) if is_string(kind)]
+    return any(held and all(map(_is_fraction, held)) for held in map(values, texts))
+
+
+def refuse_fractions(name: str, columns: Sequence[str], found: Sequence[Any], command: str) -> None:
+    """InputError where one of the ends, the first two of `columns`, holds numbers with a fraction: amounts.
+
+    found: Arrow arrays of these columns without nulls. command: what names the ends instead.
+    """
+    for called, column in zip(columns[:2], found[:2], strict=True):
+        if (at := _first_fraction(column)) is None:
+            continue
+        rows = zip(*(one.slice(0, SHOWN_ROWS).to_pylist() for one in found[:2]), strict=True)
+        said = ", ".join(f"{shown(str(source), 20)} -> {shown(str(target), 20)}" for source, target in rows)
+        raise InputError(
+            f"{name}: column {shown(called)} holds {column[at].as_py()}, and is no end: IDs are integers or text; by "
+            f"columns {shown(columns[0])} and {shown(columns[1])} the first rows would be {said}. {command}"
+        )
+
+
+def _first_fraction(column: Any) -> int | None:
+    """Place of the first number that is no integer, None where there is none; what is not finite counts as well."""
+    if pyarrow.types.is_decimal(column.type):
+        whole = compute.equal(compute.floor(column), column).to_numpy(zero_copy_only=False)
+    elif pyarrow.types.is_floating(column.type):
+        values = column.to_numpy(zero_copy_only=False)
+        whole = np.isfinite(values) & (np.floor(values) == values)
+    else:
+        return None
+    return None if whole.all() else int(np.argmin(whole))
+
+
+def to_names(name: str, called: str, column: Any) -> Any:
+    """A column of an end as names, large_string; numbers, which are whole (`refuse_fractions`), in digits.
+
+    Raises InputError for bytes that are no UTF-8, and numbers past int64.
+    """
+    number = pyarrow.types.is_floating(column.type) or pyarrow.types.is_decimal(column.type)
+    try:
+        if pyarrow.types.is_float16(column.type):
+            column = pyarrow.array(column.to_numpy(zero_copy_only=False).astype(np.float64))
+        column = column.cast(pyarrow.int64()) if number else column
+        return column.cast(pyarrow.large_string())
+    except pyarrow.ArrowException:
+        if not number and not is_bytes(column.type):
+            raise
+        reason = (
+            "numbers past 2^63-1; IDs are integers up to that" if number else "bytes that are no UTF-8, as names are"
+        )
+        raise InputError(f"{name}: column {shown(called)} holds {reason}. Convert the column.") from None
