@@ -30,10 +30,14 @@ MOST_WHOLE = 2.0**63
 
 @dataclass(frozen=True)
 class ExportReport:
-    """`edges` written (an undirected edge counts once); `isolated`: vertices that no written edge names."""
+    """`edges` written (an undirected edge counts once); `isolated`: vertices that no written edge names.
+
+    `weights_left_out`: the store has weights, and the format holds none.
+    """
 
     edges: int
     isolated: int
+    weights_left_out: bool = False
 
 
 def export_edges(
@@ -58,7 +62,7 @@ def export_edges(
             edges += len(batch)
             if progress is not None:
                 progress(number + 1, pages)
-    return ExportReport(edges, _isolated(store))
+    return ExportReport(edges, _isolated(store), weights and store.meta.weighted and not weighted)
 
 
 def edge_schema(store: Store, weighted: bool) -> Any:

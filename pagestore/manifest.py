@@ -14,6 +14,7 @@ vertices, u8 words of 64: cut where the state of another part's vertices begins 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -24,6 +25,7 @@ from pagestore.meta import MOST_PARTS, SEAL_BYTES, opened_seal, sealed
 MANIFEST = "manifest.json"
 FORMAT = "gstream parts"
 VERSION = 1
+LEFT = re.compile(r"part-\d{5}\.gs(\.partial)?|manifest\.json(\.partial)?")  # what a split may leave
 MOST_BYTES = 16 << 20  # of a manifest
 
 
@@ -103,8 +105,25 @@ def _decoded(said: dict[str, Any]) -> Manifest:
     return Manifest(**{name: said[name] for name in ("store", "source", "vertices", "edges", "stretch")}, parts=parts)
 
 
+def refuse_unfinished(path: str | os.PathLike) -> None:
+    """Raise StoreError for a folder that a split left without its manifest, which is written last."""
+    if is_parts(path) or not os.path.isdir(path):
+        return
+    try:
+        names = os.listdir(path)
+    except OSError:
+        return  # whoever opens it says why
+    if names and all(map(LEFT.fullmatch, names)):
+        shown = plain(os.fspath(path))
+        raise StoreError(
+            f"{shown}: is an unfinished split: it has parts, but no {MANIFEST}, which is written last. Split the store "
+            f"again: gstream split STORE {shown} --parts N."
+        )
+
+
 def refuse_folder(path: str) -> None:
-    """Raise UsageError for a graph in parts, which ranks open."""
+    """Raise UsageError for a graph in parts, which ranks open; StoreError for an unfinished one."""
+    refuse_unfinished(path)
     if is_parts(path):
         count, shown = len(read_manifest(path).parts), plain(path)
         raise UsageError(

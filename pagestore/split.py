@@ -9,7 +9,6 @@ finds their checksums, which the directories of all parts have.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +26,7 @@ from pagestore.faults import disk_error
 from pagestore.io import drain
 from pagestore.jit import compiled
 from pagestore.layout import STRETCH_BYTES
-from pagestore.manifest import MANIFEST, Manifest, Part, is_parts, own_range, part_name
+from pagestore.manifest import LEFT, MANIFEST, Manifest, Part, is_parts, own_range, part_name
 from pagestore.meta import FORMAT, MOST_PARTS, SEAL_BYTES, Meta, encode_meta
 from pagestore.partialfile import PartialFile
 from pagestore.parts import open_whole
@@ -40,7 +39,6 @@ from pagestore.topology import Topology
 from pagestore.writer import FIXED, MOST_ALIGNED, bytes_of
 
 STRETCHES_A_PART = 8  # at least, where the graph has the pages: parts differ by an eighth at most
-LEFT = re.compile(r"part-\d{5}\.gs(\.partial)?|manifest\.json(\.partial)?")
 READ_BLOCKS = 16  # of an array at a time
 WORD = 64  # vertices of a word of a bitmap
 Progress = Callable[[int, int], None]  # bytes written so far, bytes in all

@@ -199,3 +199,5 @@ def export(
     are = "is" if report.isolated == 1 else "are"
     left = f"; {show_things(report.isolated, 'vertex')} without edges {are} not in it" if report.isolated else ""
     note(f"{out}: {show_things(report.edges, 'edge')}{left}")
+    if report.weights_left_out:
+        note(f"{out}: the store's weights are left out, as el has none. Export to .wel to keep them.")

@@ -73,8 +73,10 @@ def may_be_amounts(schema: pyarrow.Schema, names: Sequence[str], values: Values)
     with decimals where a third column holds others, or text that is such numbers."""
     kinds = [inner_type(schema.field(at).type) for at in range(len(names))]
     decimals = [pyarrow.types.is_floating(kind) or pyarrow.types.is_decimal(kind) for kind in kinds]
+    known = (*WEIGHT_NAMES, *INTEGER_WEIGHTS)
     if len(names) > 2 and any(decimals[:2]) and not decimals[2]:
-        return True
+        if column_name(names[2]) not in known and not is_no_weight(names[2]):  # else the third is no end
+            return True
     texts = [column for column, kind in zip(names[:2], kinds, strict=False) if is_string(kind)]
     return any(held and all(map(_is_fraction, held)) for held in map(values, texts))
 

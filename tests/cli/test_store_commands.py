@@ -258,6 +258,15 @@ def test_what_is_no_store(tmp_path: Path, store: Path, gstream: Command) -> None
             assert done.stderr.count("\n") == 1
 
 
+def test_export_says_that_weights_are_left_out(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "in.txt").write_text("1 2 5\n2 3 6\n")
+    gstream("convert", "in.txt", "w.gs", "--weight-column", "3")
+    said = "e.el: the store's weights are left out, as el has none. Export to .wel to keep them."
+    assert said in gstream("export", "w.gs", "e.el").stderr
+    assert "weights" not in gstream("export", "w.gs", "n.el", "--no-weights").stderr
+    assert "weights" not in gstream("export", "w.gs", "e.wel").stderr
+
+
 def test_export_by_suffix(tmp_path: Path, store: Path, gstream: Command) -> None:
     assert gstream("export", store, "out.csv").returncode == 0
     assert (tmp_path / "out.csv").read_text().splitlines()[:2] == ["source,target", "1,2"]

@@ -127,6 +127,9 @@ def test_a_split_that_stops_leaves_nothing_that_counts(made, monkeypatch):
     assert sorted(os.listdir(folder)) == [part_name(0), part_name(1)]
     with pytest.raises(StoreError, match="no manifest.json"):
         open_part(folder, 0, PARTS)
+    for opens in (open_store, open_whole):
+        with pytest.raises(StoreError, match=r"is an unfinished split.*gstream split STORE .*new.parts --parts N"):
+            opens(folder)
     (folder / "part-00007.gs.partial").touch()
     split(made / "graph.gs", folder, PARTS, threads=1)
     assert verify(folder).ok and len(os.listdir(folder)) == 1 + PARTS
