@@ -130,13 +130,13 @@ def test_tables_of_other_columns(tmp_path):
     assert edges_of(opened(paths, tmp_path, source_column="src", target_column="dst")) == [(1, 2), (3, 4)]
 
 
-JAN = "payer,payee,amount,fee\na,b,100,1\nb,c,200,2\n"
-NAMES = ("src", "dst", "amount")
+JAN = "payer,payee,betrag,tip\na,b,100.5,1.5\nb,c,200,2\n"
+NAMES = ("src", "dst", "betrag")
 MIXED = {  # columns of the second file in another order: what is refused, and what is right by names
-    "weights": (JAN, "payer,payee,fee,amount\nc,d,3,300\n", ("payer", "payee", "amount"), (1, 2, 3)),
+    "weights": (JAN, "payer,payee,tip,betrag\nc,d,3.5,300\n", ("payer", "payee", "betrag"), (1, 2, 3)),
     "direction": ("wer,wem,betrag\na,b,1.5\n", "wem,wer,betrag\nd,c,2.5\n", ("wer", "wem", "betrag"), (1, 2, 3)),
-    "weight before the ends": ("src,dst,amount\n1,2,5\n", "amount,dst,src\n6,4,3\n", NAMES, (1, 2, 3)),
-    "one column more": ("src,dst,amount\n1,2,5\n", "src,dst,fee,amount\n3,4,9,6\n", NAMES, (1, 2, 3)),
+    "weight before the ends": ("src,dst,betrag\n1,2,5.5\n", "betrag,dst,src\n6.5,4,3\n", NAMES, (1, 2, 3)),
+    "one column more": ("src,dst,betrag\n1,2,5.5\n", "src,dst,tip,betrag\n3,4,9.5,6\n", NAMES, (1, 2, 3)),
 }  # fmt: skip
 
 
