@@ -1,8 +1,8 @@
 """Tables, read batch by batch: what all have in common, and Arrow IPC (files, streams, Feather).
 
-Columns as options name them, or by name (source/target, src/dst, from/to, ... and weight), else, of three or fewer, the
-first two and a third of fractions, or of integers when it is called like a weight. IDs are integers or strings. A row
-with a null is a bad line.
+Columns as options name them, or by name (source/target, src/dst, from/to, ...), else, of three or fewer, the
+first two. The weight is the column that is called like one, else a third of fractions. IDs are integers or strings. A
+row with a null is a bad line.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ import pyarrow.compute as compute
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
-from pagestore.inputs.columnnames import column_name, is_no_weight, named
-from pagestore.inputs.signatures import DECIMAL_COMMA, INTEGER, INTEGER_WEIGHTS, NUMBER, WEIGHT_NAMES
+from pagestore.inputs.columnnames import column_name, is_no_weight
+from pagestore.inputs.signatures import DECIMAL_COMMA, INTEGER, INTEGER_WEIGHTS, NUMBER, SURE_WEIGHTS, WEIGHT_NAMES
 from pagestore.inputs.tablerows import SHOWN_ROWS, inner_type, is_bytes, is_number, is_string
 
 Values = Callable[[str], list[str]]  # of a column by its name, the first few as text
@@ -41,20 +41,35 @@ def find_weight(
                 f"({', '.join(map(shown, names))}). Give its name or number."
             )
         return asked, None
-    if (at := named(names, WEIGHT_NAMES, -1)) >= 0 and names[at] not in used:
-        return names[at], None
+    if (called := _named_weight(name, schema, used, values)) is not None:
+        return called, None
     third = names[2] if own > 2 and names[2] not in used else None
     if third is None:
         return None, None
     kind = inner_type(schema.field(third).type)
-    is_named = column_name(third) in INTEGER_WEIGHTS
-    if is_no_weight(third):
+    if is_no_weight(third) or pyarrow.types.is_integer(kind):
         return None, third
-    if is_string(kind) or is_bytes(kind):
-        return (third, None) if _are_weights(values(third), is_named) else (None, third)
-    if not is_number(kind) or (pyarrow.types.is_integer(kind) and not is_named):
-        return None, third
-    return third, None
+    fits = _are_weights(values(third), False) if is_string(kind) or is_bytes(kind) else is_number(kind)
+    return (third, None) if fits else (None, third)
+
+
+def _named_weight(name: str, schema: pyarrow.Schema, used: tuple[str, str], values: Values) -> str | None:
+    """The column, beside the ends, that is called as weights are, wherever it stands; InputError for several."""
+
+    def may_weigh(column: str, kind: pyarrow.DataType) -> bool:
+        is_text = is_string(kind) or is_bytes(kind)
+        return _are_weights(values(column), True) if is_text else is_number(kind)
+
+    left = [field for field in schema if field.name not in used]
+    sure = [field.name for field in left if column_name(field.name) in SURE_WEIGHTS]
+    known = [field for field in left if column_name(field.name) in (*WEIGHT_NAMES, *INTEGER_WEIGHTS)]
+    found = sure or [field.name for field in known if may_weigh(field.name, inner_type(field.type))]
+    if len({*found}) > 1:
+        raise InputError(
+            f"{name}: columns {', '.join(map(shown, found))} are called as weights are; one weighs the edges. Name it "
+            f"with --weight-column, or pass --no-weights."
+        )
+    return found[0] if found else None
 
 
 def _are_weights(held: Sequence[str], is_named: bool) -> bool:

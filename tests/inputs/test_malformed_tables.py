@@ -142,6 +142,7 @@ TABLES += [
     ({"betrag": ["5,5"], "wer": ["a"], "wem": ["b"]}, OPEN.format("betrag", "wer", "wem", "5,5 -> a")),
     ({"src": [1], "dst": [2], "amount": ["1,5"]}, "a.parquet: column amount is of type string; weights are numbers. Convert the column, or pass --no-weights."),
     ({"src": [1], "dst": [2], "amount": ["15"]}, "a.parquet: column amount is of type string; weights are numbers. Convert the column, or pass --no-weights."),
+    ({"src": [1], "dst": [2], "kind": ["x"], "amount": [3], "fee": [4]}, "a.parquet: columns amount, fee are called as weights are; one weighs the edges. Name it with --weight-column, or pass --no-weights."),
     ({"src": [1], "dst": [2], "betrag": ["1.5"]}, "a.parquet: column betrag is of type string; weights are numbers. Convert the column, or pass --no-weights."),
 ]  # fmt: skip
 
@@ -154,6 +155,12 @@ def test_whole_decimals_beside_text_are_names_in_digits(tmp_path):
         )
         names = opened(tmp_path / "a.parquet", tmp_path).names
         assert [names[at] for at in range(len(names))] == ["5", "70", "a", "b"]
+
+
+def test_a_weight_by_its_name_may_stand_anywhere(tmp_path):
+    table = pyarrow.table({"amount": [5], "src": [1], "fee": ["none"], "dst": [2]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    assert edges_of(opened(tmp_path / "a.parquet", tmp_path)) == [(1, 2, 5.0)]
 
 
 @pytest.mark.parametrize(("columns", "message"), TABLES)

@@ -55,7 +55,7 @@ def test_edges_come_as_they_are(tmp_path: Path, table: dict, stored: bool) -> No
 
 def test_columns_by_name_and_number() -> None:
     frame = pd.DataFrame({"when": [1, 2], "payer": [3, 4], "payee": [4, 5], "note": ["x", "y"], "sum": [7, 8]})
-    assert edges(gstream.from_pandas(frame)) == [(3, 4), (4, 5)]
+    assert edges(gstream.from_pandas(frame)) == [(3, 4, 7), (4, 5, 8)]
     assert edges(gstream.from_pandas(frame, "when", "sum", "payer")) == [(1, 7, 3), (2, 8, 4)]
     assert edges(gstream.from_pandas(frame, 1, 3, weight=5)) == [(1, 4, 7), (2, 5, 8)]
     weighed = pd.DataFrame({"src": [1], "dst": [2], "weight": [9]})
