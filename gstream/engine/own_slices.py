@@ -64,13 +64,15 @@ class OwnSlices:
     def plan(self, code: Any, graph: Graph, options: RunOptions, make: Callable[[Graph], Plan]) -> Plan:
         """make(graph), of the rank's own slice and mirrors where that will do. All ranks make this call alike."""
         local = self._graph(code, graph, options)
-        if local is None:
+        if local is None or self._ranks is None:
             return make(graph)
         try:
-            plan = make(local)
+            plan: Plan | None = make(local)
         except CapError:
-            return make(graph)
-        return plan if plan.device.resident else make(graph)
+            plan = None
+        fits = plan is not None and plan.device.resident
+        lacks = self._ranks.any(not fits)  # slices differ: what fits one rank may be too much for another
+        return make(graph) if plan is None or lacks else plan
 
     def exchange_of(self, plan: Plan) -> OwnSliceExchange | None:
         """How ranks agree in a run that was planned so."""
