@@ -54,7 +54,7 @@ class Reader:
             transcripts.install(self.folder, block)
             self.installed = True
         elif "output" in block.marks:
-            assert self.printed.split() == "\n".join(block.lines).split()
+            assert self.printed.split() == "\n".join(block.lines).split(), self.printed
 
     def _python(self, block: Any) -> None:
         text = "\n".join(block.lines) + "\n"
