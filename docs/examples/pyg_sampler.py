@@ -49,5 +49,5 @@ class PageSampler(BaseSampler):
         )
 
     def sample_from_edges(self, inputs: Any, neg_sampling: Any = None) -> SamplerOutput:
-        """PyG asks every sampler for it; LinkNeighborLoader would call it."""
+        """Refused: only LinkNeighborLoader calls it. PyG asks every sampler to have the method."""
         raise NotImplementedError("PageSampler samples around nodes. Use NodeLoader.")

@@ -57,7 +57,7 @@ class Given:
 
 
 def end_column(name: str, what: str, values: Any) -> Given:
-    """IDs: integers, floats that may be whole, or strings. Raises UsageError for what is no such column."""
+    """IDs: integers, floats that may be whole, or strings. Raises UsageError for other columns."""
     if isinstance(values, Iterator):
         values = list(values)
     if not _of_strings(values) and not _of_library(values):
@@ -70,7 +70,7 @@ def end_column(name: str, what: str, values: Any) -> Given:
 
 
 def weight_column(name: str, values: Any) -> Given | None:
-    """Weights: numbers; what else stands among them is no weight. None: there are none. Raises UsageError for what is
+    """Weights: numbers; other entries are no weights. None: there are none. Raises UsageError for what is
     no column, InputError for one without numbers."""
     if values is None:
         return None
@@ -164,7 +164,7 @@ def _whole(values: Any) -> Any:
 
 
 def _array(name: str, what: str, values: Any) -> np.ndarray:
-    """As NumPy has it. Raises UsageError for what has no one dimension."""
+    """As NumPy's array. Raises UsageError unless it has one dimension."""
     try:
         found = values if isinstance(values, np.ndarray) else np.asarray(values)
     except ValueError:  # lists of several lengths
@@ -261,7 +261,7 @@ def _arrow_weights(name: str, column: Any) -> Given:
 
 
 def _weights_one_by_one(name: str, values: Any) -> Given:
-    """Weights of Python's kinds: NaN for what is no number."""
+    """Weights from Python's objects; NaN where one is no number."""
     listed = list(values)
     absent = np.fromiter((one is None or type(one).__name__ == "NAType" for one in listed), bool, len(listed))
     found = np.fromiter(map(_number, listed), np.float64, len(listed))

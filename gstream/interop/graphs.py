@@ -64,7 +64,7 @@ def networkx_source(graph: Any, weight: Any, bad: BadLines) -> ArraySource:
 
 
 def check_networkx(graph: Any) -> None:
-    """Raise UsageError for what is no graph of NetworkX."""
+    """Raise UsageError unless it is a graph of NetworkX."""
     if not any(kind.__module__.partition(".")[0] == "networkx" for kind in type(graph).__mro__):
         raise UsageError(f"graph: a {type(graph).__module__}.{type(graph).__name__} is no graph of NetworkX. Pass one.")
 
@@ -105,6 +105,6 @@ def igraph_source(graph: Any, weight: Any, bad: BadLines) -> ArraySource:
 
 
 def check_igraph(graph: Any) -> None:
-    """Raise UsageError for what is no graph of igraph."""
+    """Raise UsageError unless it is a graph of igraph."""
     if not hasattr(graph, "vcount") or not hasattr(graph, "get_edgelist"):
         raise UsageError(f"graph: a {type(graph).__module__}.{type(graph).__name__} is no igraph.Graph. Pass one.")

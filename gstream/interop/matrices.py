@@ -50,7 +50,7 @@ def matrix_source(
 ) -> NumberedSource:
     """Entries of a scipy.sparse matrix or array; boolean ones are no weights. For directed=False each edge once.
 
-    bad: what becomes of entries that are no finite numbers. Raises UsageError for what is no such matrix, one that is
+    bad: what is done with entries that are no finite numbers. Raises UsageError for other objects, a matrix that is
     not square, or is neither symmetric nor a triangle where directed=False; InputError for a damaged one, and for an
     entry that is no weight.
     """

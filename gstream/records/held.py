@@ -48,8 +48,8 @@ class Held(ABC):
         return False
 
     def rows(self, store: Store) -> HeldRows:
-        """The rows of this rank, where values are `of_ranks`."""
-        raise NotImplementedError
+        """The rows of this rank. Callers ask `of_ranks` first; raises TypeError where one process has all values."""
+        raise TypeError(f"{type(self).__name__}: one process has all values")
 
     def count(self, call: Callable[[np.ndarray], int]) -> int:
         """The sum of what a call gives for all values, some at a time."""

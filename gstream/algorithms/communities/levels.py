@@ -12,6 +12,7 @@ to less than 2^53 stay as they are, others lose less than a rounding of the sum.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -70,7 +71,7 @@ def entry_dtype(session: Session, weighted: bool) -> np.dtype:
     return (WEIGHTED_WIDE if wide else WEIGHTED) if weighted else session.id_dtype
 
 
-class Gathered:
+class Gathered(ABC):
     """Lists of which memory holds one block at a time, or all where there is one block."""
 
     def __init__(self, session: Session, blocks: Blocks, weighted: bool) -> None:
@@ -123,13 +124,13 @@ class Gathered:
             begin = end
         self.session.release(after)
 
+    @abstractmethod
     def _gather(self, number: int) -> Lists:
         """The lists of a block."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _gather_visited(self, visited: np.ndarray, starts: np.ndarray) -> Lists:
         """The lists of some vertices, whose `_slot` says which of them they are."""
-        raise NotImplementedError
 
 
 class Stored(Gathered):
@@ -268,7 +269,7 @@ class Tables:
         return self.keys, self.sums, self.used, self._turn, self.threads
 
     def items(self, found: int | None = None) -> int | None:
-        """What `session.each` is told, so that no more threads work than have tables. found: what there is to do."""
+        """Options of `session.each`: as many threads as there are hash tables. found: the work."""
         most = None if self.threads == self._session.engine.workers.threads else (self.threads - 1) * ITEMS_A_THREAD
         return found if most is None else most if found is None else min(found, most)
 
