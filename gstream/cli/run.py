@@ -84,9 +84,12 @@ def carry_out_in(ranks: Ranks, given: dict[str, Any], others: list[Any]) -> None
     way, log_file = (given["progress"], given["log_file"]) if ranks.first else ("off", None)
     logs.begin(way, log_file, surroundings.typed, others)
     alone = {} if ranks.first else dict.fromkeys(OF_FIRST)
-    whole = given["output"] == TO_STDOUT or any(given[name] is not None for name in OF_FIRST)
+    told = {
+        "whole": given["output"] == TO_STDOUT or any(given[name] is not None for name in OF_FIRST),
+        "planned": given["trace"] is not None or given["report"] is not None,
+    }
     with only_first(ranks):
-        carry_out({**given, **alone, "whole": whole}, Task(()), Link(), ranks)
+        carry_out({**given, **alone, **told}, Task(()), Link(), ranks)
 
 
 def given_to(given: dict[str, Any], task: Task) -> dict[str, Any]:
@@ -158,7 +161,8 @@ def compute(
         with gstream.open(store, stripe=stripe_folders(given["stripe"]), **options) as graph:
             check_columns(graph, known, output, given["ldbc"])
             graph.engine().measure()  # its own kernels are not the run's
-            planned = None if recorder is None or known is None else plan_before(graph, known, own)
+            reported = known is not None and given.get("planned", recorder is not None)  # of ranks by all: they agree
+            planned = plan_before(graph, known, own) if reported else None
             began = time.perf_counter()
             with compile_time() as compiled:
                 result = start(graph, algorithm, own, parameters, given["certify"])
