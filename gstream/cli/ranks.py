@@ -71,7 +71,7 @@ def join_ranks(asked: str) -> Ranks | None:
 
         ranks = Ranks()
         check_world(ranks, found[2], found[0])
-        check_versions(ranks.everybody((__version__, platform.node())))
+        check_versions(ranks.of_any_version((__version__, platform.node())))
         return ranks
     except GstreamError as error:
         if found is not None and found[1] > 0:

@@ -1,12 +1,14 @@
 """The ranks of a run: processes that a launcher started on one machine or many, and what they tell each other by MPI.
 
-All ranks make the same calls in the same order. Arrays go as they lie in host memory; parts of an array are ranges of
-its first axis, one a rank, in order. Only this file imports mpi4py, lazily.
+All ranks make the same calls in the same order, which is checked (gstream.devices.rank_calls). Arrays go as they lie
+in host memory; parts of an array are ranges of its first axis, one a rank, in order. Only this file imports mpi4py,
+lazily.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.job import Range
+from gstream.devices.rank_calls import RankCalls
 from pagestore.errors import GstreamError, LibraryMissingError
 
 Ways = tuple[tuple[str, str], ...]  # direction, and the name of the page table that it reads
 ReadsWrites = Callable[[Ways], tuple[np.ndarray, np.ndarray]]  # uint64[ceil(V / 64)] of what a rank so reads and writes
 STREAMED = 1  # the tag of arrays that go while other calls are made
 FAILED = 1 << 14  # the tag of a rank's word that it has failed; any tag will do on a communicator of its own
-# Tags of other words: the first rank hears that a rank waits (HERE), or was asked to stop (STOP), and says when all
-# wait (GO). The rank that says why all fail tells the exit code (CODE).
-HERE, GO, STOP, CODE = (FAILED + number for number in range(1, 5))
+# Tags of other words: the first rank hears that one was asked to stop; the rank that says why all fail tells the code.
+STOP, CODE = FAILED + 1, FAILED + 2
 SETTLE_SECONDS = 1.0  # in which a rank that fails hears of others that fail for the same reason
 END_SECONDS = 5.0  # after which a rank that has told its failure ends all
 POLL_SECONDS = 0.01
@@ -47,6 +49,7 @@ class Ranks:
         self._mpi = _load()
         self._world = self._mpi.COMM_WORLD if world is None else world
         self._words = self._world.Dup()  # of failures: nothing else may wait on it
+        self._calls = RankCalls(self._world.Dup())
         here = self._world.Split_type(self._mpi.COMM_TYPE_SHARED)
         self.rank, self.size = self._world.rank, self._world.size
         self.local_rank, self.local_size = here.rank, here.size
@@ -81,11 +84,24 @@ class Ranks:
 
     def everybody(self, value: Any) -> list[Any]:
         """What each rank gave, in order of ranks."""
-        return list(self._world.allgather(value))
+        given = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)
+        sizes = self._calls.agree(len(given))
+        ends = np.cumsum(sizes).tolist()
+        told, starts = np.empty(ends[-1], np.uint8), [0, *ends[:-1]]
+        self._world.Allgatherv(given, [told, sizes, starts, self._mpi.UINT8_T])
+        return [pickle.loads(told.data[start:end]) for start, end in zip(starts, ends, strict=True)]
 
     def of_first(self, value: Any) -> Any:
         """What the first rank gave."""
-        return self._world.bcast(value, 0)
+        given = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if self.first else b""
+        size = self._calls.agree(len(given))[0]
+        told = np.frombuffer(given, np.uint8) if self.first else np.empty(size, np.uint8)
+        self._world.Bcast(told, 0)
+        return pickle.loads(told.data)
+
+    def of_any_version(self, value: Any) -> list[Any]:
+        """As `everybody`, of ranks whose programs may differ, so that nothing is said of their calls."""
+        return list(self._world.allgather(value))
 
     def by_first(self, call: Callable[[], Any]) -> Any:
         """What the first rank's call gives, on all ranks; they all raise the GstreamError that it raises."""
@@ -105,44 +121,35 @@ class Ranks:
 
     def least(self, number: int) -> int:
         """The least number that a rank gave."""
-        return int(self._world.allreduce(number, self._mpi.MIN))
+        return int(min(self.everybody(number)))
 
     def any(self, flag: bool) -> bool:
         """Whether a rank gave True."""
-        return bool(self._world.allreduce(flag, self._mpi.LOR))
+        return any(self.everybody(bool(flag)))
 
     def wait(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Return when all ranks have called it. A rank that waits leaves its core to those that work, and calls
         `meanwhile` now and then. Raises OthersFailedError where one of them fails."""
-        if not self.first:
-            self._words.send(None, 0, HERE)
-        for _ in range(self.size - 1 if self.first else 1):
-            self._take_word(HERE if self.first else GO, meanwhile)
-        for other in range(1, self.size if self.first else 0):
-            self._words.send(None, other, GO)
-
-    def _take_word(self, tag: int, meanwhile: Callable[[], None]) -> None:
-        """Wait for a rank's word."""
+        self._calls.begin(name="the end of its work")
         pause = FIRST_POLL_SECONDS
-        while not self._words.iprobe(tag=tag):
+        while not self._calls.are_over():
             if self._words.iprobe(tag=FAILED):
                 raise OthersFailedError("another rank has failed")
             meanwhile()
             time.sleep(pause)
             pause = min(POLL_SECONDS, 2 * pause)
-        self._words.recv(tag=tag)
 
     def check_same(self, what: str, number: int) -> None:
         """Raise RuntimeError unless all ranks gave the same number: they would wait for each other for ever."""
-        most, least = np.array([number, -number], np.int64), np.empty(2, np.int64)
-        self._world.Allreduce(most, least, self._mpi.MAX)
-        if least[0] != -least[1]:
-            raise RuntimeError(f"ranks have come to different {what}: {-least[1]} and {least[0]}")
+        told = self.everybody(number)
+        if min(told) != max(told):
+            raise RuntimeError(f"ranks have come to different {what}: {min(told)} and {max(told)}")
 
     # Arrays
 
     def combine(self, array: np.ndarray, how: str) -> None:
         """An array becomes what all ranks' come to, on all of them. how: "sum", "min", "max" or "or"."""
+        self._calls.begin()
         kinds = {"sum": self._mpi.SUM, "min": self._mpi.MIN, "max": self._mpi.MAX, "or": self._mpi.BOR}
         flat = array.reshape(-1)
         flat = flat.view(np.uint8) if flat.dtype.kind == "b" else flat
@@ -151,6 +158,7 @@ class Ranks:
 
     def gather(self, array: np.ndarray, parts: Sequence[Range]) -> None:
         """Each rank's part of an array comes to all."""
+        self._calls.begin()
         words, width = _words_of(array)
         counts = [max(0, last - first) * width for first, last in parts]
         places = [first * width if count else 0 for (first, _), count in zip(parts, counts, strict=True)]
@@ -171,6 +179,7 @@ class Ranks:
     def reduce(self, array: np.ndarray, parts: Sequence[Range], combine: Callable[..., Any]) -> None:
         """Each rank's part of an array becomes what that part of all ranks' arrays comes to: combine(mine, theirs,
         out=mine). Others' parts stay. A neighbour at a time, so room is needed for one part."""
+        self._calls.begin()
         mine = array[slice(*parts[self.rank])] if parts[self.rank][0] < parts[self.rank][1] else array[:0]
         room = np.empty_like(mine)
         for step in range(1, self.size):
@@ -182,6 +191,7 @@ class Ranks:
 
     def others(self, array: np.ndarray) -> Any:
         """The same array of each other rank, one after the other; good until the next. `array` may change meanwhile."""
+        self._calls.begin()
         given, room = array.copy(), np.empty_like(array)
         for step in range(1, self.size):
             self.swap(given, (self.rank + step) % self.size, room, (self.rank - step) % self.size)
@@ -223,7 +233,7 @@ class Ranks:
 
     def most(self, number: float) -> float:
         """The greatest number that a rank gave."""
-        return float(self._world.allreduce(number, self._mpi.MAX))
+        return float(max(self.everybody(number)))
 
     def _kind(self, words: np.ndarray) -> Any:
         return {1: self._mpi.UINT8_T, 2: self._mpi.UINT16_T, 4: self._mpi.UINT32_T, 8: self._mpi.UINT64_T}[

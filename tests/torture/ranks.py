@@ -57,6 +57,8 @@ def kills(folder: Path, numbers: random.Random) -> Cases:
         wrong = [name for name in left if not LEFT.fullmatch(name)]
         if wrong or took > 3 * usual + END_SECONDS or "Traceback" in done.stderr:
             yield Bad(f"{where}: left {wrong} after {took:.0f} s: {done.stderr[-300:]}")
+        if (folder / "out.csv").exists() and _rows(folder / "out.csv") != expected[0]:
+            yield Bad(f"{where}: left another answer, or half of it")
         found, _ = _answer(folder, [*words, "--resume", "--force"], again)
         wrong = [name for name in names_in(folder) if name.endswith(".partial")]
         kept = os.listdir(folder / "kept") if (folder / "kept").exists() else []
@@ -82,11 +84,17 @@ def _answer(folder: Path, words: list[object], ranks: int) -> tuple[tuple[list[s
     took, out = time.monotonic() - began, folder / "out.csv"
     if done.returncode != 0:
         raise RuntimeError(f"{ranks} ranks ended with {done.returncode}: {done.stderr[-300:]}")
+    rows = _rows(out)
+    kept = json.loads(done.stdout)["stats"]["kept"]
+    return (rows, None if kept is None else kept["resumed"]), took
+
+
+def _rows(out: Path) -> list[str]:
+    """The sorted rows of an answer, which is removed."""
     files = sorted(out.iterdir()) if out.is_dir() else [out]
     rows = sorted(row for file in files for row in file.read_text().splitlines()[1:])
     shutil.rmtree(out) if out.is_dir() else out.unlink()
-    kept = json.loads(done.stdout)["stats"]["kept"]
-    return (rows, None if kept is None else kept["resumed"]), took
+    return rows
 
 
 def properties() -> Iterator[Property]:
