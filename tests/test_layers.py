@@ -1,4 +1,4 @@
-"""Which file may import which: layers of gstream/ from the ground up, and no circle anywhere.
+"""Which file may import which: layers of gstream/ from the ground up, and no circle anywhere. How long files may be.
 
 All imports count: those in functions, and those for types alone.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -23,6 +24,7 @@ LAYERS = (
 )  # fmt: skip
 
 
+@cache
 def modules() -> dict[str, Path]:
     """Every module of the packages by its dotted name."""
     found = {}
@@ -61,6 +63,7 @@ def circles(edges: dict[str, set[str]]) -> list[list[str]]:
     return sorted(sorted(group) for group in found if len(group) > 1)
 
 
+@cache
 def all_imports() -> dict[str, list[tuple[int, str]]]:
     known = modules()
     return {name: list(imports(path.read_text(), known)) for name, path in known.items()}
@@ -131,3 +134,30 @@ def test_no_module_gives_a_name_two_values():
         body = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)]
         names = [target.id for node in body for target in node.targets if isinstance(target, ast.Name)]
         assert len(names) == len(set(names)), module
+
+
+MOST_LINES, MOST_FUNCTION_LINES = 400, 70
+
+
+def long_parts(path: Path, text: str) -> Iterator[str]:
+    """What of a file of the project is longer than its limit; methods.pyi is written by docs/reference.py."""
+    if (lines := len(text.splitlines())) > MOST_LINES:
+        yield f"{path} has {lines} lines, of at most {MOST_LINES}"
+    for node in ast.walk(ast.parse(text)) if path.suffix == ".py" else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if (lines := node.end_lineno - node.lineno + 1) > MOST_FUNCTION_LINES:
+                yield f"{path}:{node.lineno}: {node.name} has {lines} lines, of at most {MOST_FUNCTION_LINES}"
+
+
+def test_files_and_functions_are_short():
+    folders = [ROOT / name for name in (*PACKAGES, "cuda", "docs", "tests")]
+    files = [path for folder in folders for kind in ("*.py", "*.cu", "*.cuh") for path in folder.rglob(kind)]
+    assert len(files) > 900
+    found = [line for path in files for line in long_parts(path.relative_to(ROOT), path.read_text())]
+    assert not found, "\n".join(found)
+
+
+def test_long_parts_are_found():
+    text = "def short():\n" + "    pass\n" * 69 + "class Of:\n    def long(self):\n" + "        pass\n" * 70
+    assert list(long_parts(Path("a.py"), text)) == ["a.py:72: long has 71 lines, of at most 70"]
+    assert list(long_parts(Path("a.cu"), "{\n" * 401)) == ["a.cu has 401 lines, of at most 400"]

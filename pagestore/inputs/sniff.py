@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -244,7 +244,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     comments = options.comment_marks
     sample = _take_sample(stream, comments)
     if not sample.lines:
-        return _no_data(stream.name, options, TextLayout(LineRules(fields=2), 0, 0, None))
+        return _no_data(stream.name, options)
     lines, found, rows = _without_comments(stream.name, sample, separator, comments)
 
     def more_rows() -> list[list[str]]:
@@ -252,16 +252,15 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         more = _split_sample(head, len(head) < SAMPLE_BYTES, comments, NAME_LINES)
         return [_fields(line, found) for line in more.lines]
 
-    skip = skip_lines = 0
     said = sample.comments[: sample.above]
     parted = found or ("\t" if all(b"\t" in line.strip() for line in lines) else "")  # else blanks part names
+    skip = skip_lines = 0
     if is_header(rows, options, more_rows if parted else None):
         header, skip = tuple(rows[0]), sample.ends[0]
         skip_lines = sample.numbers[0] + sample.lines[0].count(b"\n")
         rows = rows[1:]
         if not rows:
-            alone = TextLayout(LineRules(fields=2), skip, skip_lines, header, sample.above)
-            return _no_data(stream.name, options, alone)
+            return _no_data(stream.name, options, skip, skip_lines, header, sample.above)
     else:
         last = sample.comments[-1] if sample.comments else b""
         header = tuple(_fields(last.lstrip(comments.encode() + b" \t"), found))
@@ -285,38 +284,53 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     above = header if skip_lines and len(header) != fields else ()
     header = header if len(header) == fields else ()
     first = rows[counts.index(fields)]
-    if options.weights and options.weight_column is None:
-        _refuse_dictionaries(stream.name, sample, found)
-    used = asked_ends(stream.name, options, header, fields, above or first, bool(above))
-    if used is None:
-        refuse_other_width(stream.name, above, rows, fields)
-        konect, weighed = any(map(KONECT.match, said)), options.weight_column is not None
-        used = find_ends(stream.name, header, skip_lines > 0, rows, konect, weighed)
-        if fields == 3 and not konect:
-            refuse_mixed(stream.name, header, skip_lines > 0, [row for row in rows if len(row) == fields])
+    used = _ends(stream.name, sample, options, found, header, above, skip_lines > 0, rows, first, said)
     strings = options.string_ids or not _are_numbers(rows, fields, used)
-    told = (
-        rows if fields != 3 or held_fields(rows, 2) else more_rows()[first_row:]
-    )  # a weight that the first lines miss
+    missing = fields == 3 and not held_fields(rows, 2)  # a weight that the first lines have not
+    told = more_rows()[first_row:] if missing else rows
     weight = weight_column(stream.name, told, first, header, skip_lines > 0, used, options)
     if skip_lines and header and options.directed is None:
-        columns = (*used, *([] if weight is None else [weight]))
+        columns = used if weight is None else (*used, weight)
         direction = said_in_column(stream.name, header, rows, columns, sample.numbers[1]) or direction
-    due = "source and target" if fields == 2 else "as many as most lines have"
-    if weight == 2 and fields == 3:
-        due = "source, target and weight"
     rules = LineRules(
-        fields, found, used[0], used[1], weight, comments=comments, strings=strings, due=due, kind=direction.column,
-        kind_words=direction.words, decimal=options.decimal, header=sample.lines[0] if skip_lines else b"",
+        fields, found, *used, weight, comments=comments, strings=strings, due=_due(fields, weight),
+        kind=direction.column, kind_words=direction.words, decimal=options.decimal,
+        header=sample.lines[0] if skip_lines else b"",
     )  # fmt: skip
-    doubtful = 0
-    if strings and not skip_lines and options.header is None:
+    unsure = strings and not skip_lines and options.header is None
+    if unsure:
         refuse_first_line(stream.name, sample.numbers[0], more_rows() if parted else [], used, parted)
-        doubtful = sample.numbers[0] if may_be_header(rows, options) else 0
     return TextLayout(
-        rules, skip, skip_lines, header or None, sample.above if skip_lines else 0, doubtful_line=doubtful,
+        rules, skip, skip_lines, header or None, sample.above if skip_lines else 0,
+        doubtful_line=sample.numbers[0] if unsure and may_be_header(rows, options) else 0,
         direction=direction, doubt=doubt or direction.doubt, promise=promised_in(said), rows=rows,
     )  # fmt: skip
+
+
+def _ends(
+    name: str, sample: _Sample, options: InputOptions, separator: str | None, header: tuple[str, ...],
+    above: tuple[str, ...], headed: bool, rows: list[list[str]], first: list[str], said: list[bytes],
+) -> tuple[int, int]:  # fmt: skip
+    """Columns of an edge's ends, asked for or found. first: a row of usual width; above: a header of another one."""
+    if options.weights and options.weight_column is None:
+        _refuse_dictionaries(name, sample, separator)
+    fields = len(first)
+    asked = asked_ends(name, options, header, fields, above or first, bool(above))
+    if asked is not None:
+        return asked
+    refuse_other_width(name, above, rows, fields)
+    konect, weighed = any(map(KONECT.match, said)), options.weight_column is not None
+    found = find_ends(name, header, headed, rows, konect, weighed)
+    if fields == 3 and not konect:
+        refuse_mixed(name, header, headed, [row for row in rows if len(row) == fields])
+    return found
+
+
+def _due(fields: int, weight: int | None) -> str:
+    """What a line holds, for messages about those that don't."""
+    if weight == 2 and fields == 3:
+        return "source, target and weight"
+    return "source and target" if fields == 2 else "as many as most lines have"
 
 
 def _comments_below(stream: ByteStream, marks: str) -> list[bytes]:
@@ -354,12 +368,15 @@ def _refuse_dictionaries(name: str, sample: _Sample, separator: str | None) -> N
             )
 
 
-def _no_data(name: str, options: InputOptions, above: TextLayout) -> TextLayout:
-    """The layout of a text that ends behind what `above` skips; InputError unless --num-vertices gives vertices."""
+def _no_data(
+    name: str, options: InputOptions, skip: int = 0, skip_lines: int = 0, header: tuple[str, ...] | None = None,
+    skip_comments: int = 0,
+) -> TextLayout:  # fmt: skip
+    """The layout of a text that ends behind its header; InputError unless --num-vertices gives vertices."""
     if options.num_vertices is None:
         raise InputError(
             f"{name}: holds no line of data (only a header, comments and blank lines); an input has at least one "
             f"edge. Pass --num-vertices N for a graph without edges."
         )
     rules = LineRules(fields=2, comments=options.comment_marks, strings=options.string_ids)
-    return replace(above, rules=rules, empty=True)
+    return TextLayout(rules, skip, skip_lines, header, skip_comments, empty=True)

@@ -61,17 +61,18 @@ def find_lists(words, records, strides, low, high, table, further, owner, begin,
 
 
 @compiled
-def _put(far, weight, near, first, keep, mirrored, out, out_weights, kept, state):
+def _put(far, weights, at, near, first, keep, mirrored, out, out_weights, kept, state):
     """Write one more edge of `near`, or drop it where it equals the last one and one is kept; returns edges written.
 
-    first: of the edges of `near` in `out`; a list goes on behind it after an earlier call, whose last edge equals none.
+    weights[at]: its own, if there are any. first: of the edges of `near` in `out`; a list goes on behind it after an
+    earlier call, whose last edge equals none.
     """
     if far == state[LAST]:
         if not mirrored or near <= far:
             state[DUPLICATES] += U1
         if keep != NONE:
             if out_weights is not None and kept > first:
-                before = out_weights[kept - U1]
+                before, weight = out_weights[kept - U1], weights[at]
                 if keep == MIN:
                     out_weights[kept - U1] = min(before, weight)
                 elif keep == MAX:
@@ -81,11 +82,20 @@ def _put(far, weight, near, first, keep, mirrored, out, out_weights, kept, state
             return kept
     out[kept] = far
     if out_weights is not None:
-        out_weights[kept] = weight
+        out_weights[kept] = weights[at]
     if near == far:
         state[LOOPS] += U1
     state[LAST] = far
     return kept + U1
+
+
+@compiled
+def _is_ahead(add, far, added_weights, a, weights, at, keep):
+    """Whether an addition comes before the next edge of the list; of equal edges that are all kept the lighter one."""
+    if weights is not None:
+        if add == far and keep == NONE:
+            return added_weights[a] < weights[at]
+    return add < far
 
 
 @compiled
@@ -140,29 +150,16 @@ def merge(
                     hits[r] = 1
                     at += step
                     continue
-                ahead = add < far
-                if weights is not None:
-                    if add == far and keep == NONE:
-                        ahead = added_weights[a] < weights[at]
-                    weight = added_weights[a] if ahead else weights[at]
-                    kept = _put(
-                        add if ahead else far, weight, near, first, keep, mirrored, out, out_weights, kept, state
-                    )
-                else:
-                    kept = _put(add if ahead else far, None, near, first, keep, mirrored, out, None, kept, state)
-                if ahead:
+                if _is_ahead(add, far, added_weights, a, weights, at, keep):
+                    kept = _put(add, added_weights, a, near, first, keep, mirrored, out, out_weights, kept, state)
                     a += U1
                 else:
+                    kept = _put(far, weights, at, near, first, keep, mirrored, out, out_weights, kept, state)
                     at += step
         whole = final or piece < pieces
-        while a < a_end:
+        while a < a_end and (whole or (keep != NONE and np.uint64(added[a]) == state[LAST])):
             far = np.uint64(added[a])
-            if not whole and (keep == NONE or far != state[LAST]):
-                break
-            if weights is not None:
-                kept = _put(far, added_weights[a], near, first, keep, mirrored, out, out_weights, kept, state)
-            else:
-                kept = _put(far, None, near, first, keep, mirrored, out, None, kept, state)
+            kept = _put(far, added_weights, a, near, first, keep, mirrored, out, out_weights, kept, state)
             a += U1
         degrees[v] += kept - first
         if not whole:
