@@ -61,6 +61,7 @@ def test_a_list_of_the_giant_component_may_hold_the_only_edge_out(topology, tmp_
         assert found == reference(example)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("bridge", [None, (1500, 1501), (1501, 1500)])
 def test_only_lists_outside_the_giant_component_are_swept(directed, bridge, tmp_path):

@@ -148,6 +148,7 @@ def test_triangles_add_up(tmp_path, monkeypatch):
             spots.certify_triangles(session, [replace(columns[0], values=wrong)], {}, found)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", STEPPED)
 @pytest.mark.parametrize("options", STEPS, ids=str)
 @pytest.mark.parametrize("topology", ["both", "out", "in"])

@@ -248,7 +248,7 @@ def by_size():
 ANSWERED = [name for name in by_size() if (DATA / "answers" / f"{name}.json").exists()]
 CASES = [case(name, what) for name in ANSWERED for what in answers(name) if what in CHECKS]
 REST = [name for name in by_size() if name not in ANSWERED]
-OTHERS = choice.seeds(8, (name for name in REST if not is_large(name))) + [
+OTHERS = choice.seeds(4, (name for name in REST if not is_large(name))) + [
     case(name) for name in REST if is_large(name)
 ]
 

@@ -41,6 +41,7 @@ def test_rows_of_one_graph_stand_together() -> None:
     assert changes == len(set(kinds)) - 1
 
 
+@pytest.mark.long
 def test_answers_and_those_of_peers_agree(context: Context) -> None:
     figures = list(algorithms.measure(context))
     assert {figure.what for figure in figures} == {row.name for row in ROWS}

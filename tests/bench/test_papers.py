@@ -49,6 +49,7 @@ def test_levels_hold_every_edge_that_is_reached(tmp_path: Path) -> None:
     assert {figure.point["plot"] for figure in figures if figure.point} == {"simd-2", "simd-3", "simd-levels"}
 
 
+@pytest.mark.long
 def test_stages_run_on_the_host(tmp_path: Path) -> None:
     setup = setup_of(tmp_path)
     found = [*garaph_figures.table_2(setup), *garaph_figures.table_3(setup), *garaph_figures.figure_10(setup)]

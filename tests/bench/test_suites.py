@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import choice
 import numpy as np
 import pytest
 
@@ -35,7 +36,7 @@ def test_an_interpreter_without_libraries_is_refused_in_a_line(script: str) -> N
     assert "has no numpy, llvmlite, numba" in line and "-m pip install '.[cuda,bench]'" in line and "PYTHON=" in line
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", choice.seeds(1, SCRIPTS))
 def test_a_gpu_that_is_not_there_is_named_in_a_line(script: str) -> None:
     assert said([script, "--devices", "cuda:99"], 3).startswith(f"{script}: --devices cuda")
     assert said([script, "--devices", "gpu"], 2).startswith(f"{script}: --devices gpu: not a device")

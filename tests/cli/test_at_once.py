@@ -70,6 +70,7 @@ def partial_in(folder: Path) -> list[str]:
     return [name for name in os.listdir(folder) if "partial" in name]
 
 
+@pytest.mark.long
 def test_runs_on_one_store(folder: Path) -> None:
     """The same answers as one after the other; of two that are written to one file it holds one, whole."""
     before = (folder / "a.gs").read_bytes()

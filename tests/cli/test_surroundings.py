@@ -10,6 +10,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import choice
 import h5py
 import numpy as np
 import pytest
@@ -56,11 +57,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("gstream run wcc n.gs", LATIN, 0, b"component", b""),
         ("gstream info n.gs", {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, 0, rb"\u65e5\u672c", b""),
-        ("gstream info n.gs <&- >&- 2>&-", {}, 0, b"", b""),
-        ("gstream info nosuch.gs 2>/dev/full", {}, 4, b"", b""),
         ("gstream info n.gs >/dev/full", {}, 5, b"", b"no space left"),
-        ("gstream export n.gs - >&-", {}, 2, b"", b"standard output is closed"),
-        ("gstream run bfs n.gs --source z --no-predecessors -o -", ODD, 0, "\"日本\",2\n".encode(), b"reached"),
+        *choice.also(
+            ("gstream info n.gs <&- >&- 2>&-", {}, 0, b"", b""),
+            ("gstream info nosuch.gs 2>/dev/full", {}, 4, b"", b""),
+            ("gstream export n.gs - >&-", {}, 2, b"", b"standard output is closed"),
+            ("gstream run bfs n.gs --source z --no-predecessors -o -", ODD, 0, "\"日本\",2\n".encode(), b"reached"),
+        ),
     ],
 )  # fmt: skip
 def test_streams_end_no_command(
@@ -141,6 +144,7 @@ def test_numba_switched_off_is_said(folder: Path, monkeypatch: pytest.MonkeyPatc
         graph.wcc()
 
 
+@pytest.mark.long
 def test_overflows_and_warnings_are_errors_of_the_caller_alone(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "w.txt").write_text("1 2 3e38\n2 3 3e38\n3 1 1e-40\n3 4 0\n")
     with np.errstate(all="raise"), warnings.catch_warnings():

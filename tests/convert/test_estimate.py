@@ -140,6 +140,7 @@ def long_text() -> str:
     return "".join(f"{source} {target}\n" for source, target in ends)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("memory", [1 << 20, 1 << 30])
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.mtx", "a.adj", "names.txt", "a.txt.gz", "a.txt.zst"])

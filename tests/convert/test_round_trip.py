@@ -87,6 +87,7 @@ def test_bytes_depend_on_nothing_but_graph_and_options(tmp_path_factory, graph, 
     assert len(set(found)) == 1
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("order", ["natural", "degree"])
 @pytest.mark.parametrize("dedupe", [False, True])
 def test_hubs_larger_than_the_budget(tmp_path: Path, order: str, dedupe: bool) -> None:

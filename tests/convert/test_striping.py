@@ -112,6 +112,7 @@ def test_a_disk_that_is_full(tmp_path, monkeypatch, replaces):
     assert not replaces or verify(tmp_path / "graph.gs").ok
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("replaces", [None, 3000, 4000], ids=["new", "other", "equal"])
 @pytest.mark.parametrize("failing", range(8))
 def test_a_rename_or_sync_that_fails(tmp_path, monkeypatch, replaces, failing):

@@ -48,8 +48,8 @@ def driver_steps(monkeypatch):
 
 
 @pytest.mark.covering(1)
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("kind", PROGRAMS)
+@pytest.mark.parametrize("options", choice.seeds(2, OPTIONS), ids=str)
+@pytest.mark.parametrize("kind", choice.seeds(2, PROGRAMS))
 def test_they_are_the_drivers(store, driver_steps, tmp_path, monkeypatch, kind, options):
     """Once pages are cached the driver makes none, and where it must make all, they are the same."""
     programs = [make(kind, source, tmp_path) for source in SOURCES]

@@ -79,7 +79,9 @@ def summed(path, **options):
 
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", ["cuda:0", "cuda:0,1"])
-@pytest.mark.parametrize("given", [{"cache": "0"}, {"cache": "0", "host_memory": "200KiB"}, {}, {"cache": "lru"}])
+@pytest.mark.parametrize(
+    "given", choice.seeds(2, [{"cache": "0"}, {"cache": "0", "host_memory": "200KiB"}, {}, {"cache": "lru"}])
+)
 def test_stored_bytes_cross_the_link(tmp_path, given, devices):
     source, target, _ = graph(2, True)
     for compress in ("off", "on"):

@@ -64,7 +64,7 @@ def stores(request, tmp_path_factory):
 @pytest.mark.covering(1)
 @needs_gxx
 @pytest.mark.usefixtures("standin_gpu")
-@pytest.mark.parametrize("options", choice.seeds(4, OPTIONS))
+@pytest.mark.parametrize("options", choice.seeds(2, OPTIONS))
 def test_the_device_is_the_host(stores, options):
     for name, (made, limit) in PROGRAMS.items():
         given = {"devices": ["cuda"], **OPTIONS[options]}

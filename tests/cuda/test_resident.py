@@ -187,6 +187,7 @@ def test_the_cores_go_on_where_memory_runs_out_between_rounds(path, expected, mo
         assert "had no room" in found.summary["note"] and not standin.LIVE
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("rounds", [1, 2, 4, 7, 1000])
 def test_searches_go_on_where_memory_runs_out(path, monkeypatch, place, rounds):

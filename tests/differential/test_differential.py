@@ -55,7 +55,11 @@ def wrong_at(column: str) -> Any:
 
 @pytest.mark.parametrize(
     ("name", "column"),
-    [("wcc", "component"), ("degrees", "vertices"), ("cdlp", "community"), ("lcc", "lcc"), ("pagerank", "pagerank")],
+    [
+        ("wcc", "component"),
+        ("degrees", "vertices"),
+        *choice.also(("cdlp", "community"), ("lcc", "lcc"), ("pagerank", "pagerank")),
+    ],
 )
 def test_a_wrong_answer_is_told_and_made_small(name: str, column: str, tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.setattr(shrink, "SECONDS", 2.0)

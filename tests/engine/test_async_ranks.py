@@ -47,8 +47,8 @@ def ranks(path, given, **options):
 
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("options", [{}, {"float64": True, "tol": 1e-10}, {"personalization": {5: 1, 2000: 3}},
-                                     {"alpha": 0.3}, {"alpha": 0.0}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("options", [{}, {"personalization": {5: 1, 2000: 3}}, *choice.also(
+    {"float64": True, "tol": 1e-10}, {"alpha": 0.3}, {"alpha": 0.0})], ids=str)  # fmt: skip
 def test_it_is_certified_and_takes_fewer_sweeps(path, options, way):
     mine, found = ranks(path, WAYS[way], execution="async", **options)
     theirs, usual = ranks(path, WAYS[way], **options)

@@ -69,7 +69,8 @@ def graph(request, tmp_path_factory):
 @pytest.mark.covering(1)
 @pytest.mark.parametrize(
     ("options", "name"),
-    [(options, name) for options in OPTIONS for name in ("Hops", "Shares", "Labels")
+    [pytest.param(options, name, marks=[] if options in ("host", "from disk", "fake") else pytest.mark.long)
+     for options in OPTIONS for name in ("Hops", "Shares", "Labels")
      if (options, name) != ("chunks, pull", "Hops")],  # refused: a pull in place has no chunks
 )  # fmt: skip
 def test_backward_is_forward_over_turned_edges(graph, name, options):

@@ -122,7 +122,7 @@ def test_every_algorithm_that_sweeps_is_tried():
 
 
 @pytest.mark.longer
-@pytest.mark.parametrize("name", seeds(5, CALLS))
+@pytest.mark.parametrize("name", seeds(3, CALLS))
 def test_killed_in_every_sweep(graphs, tmp_path, name):
     """With SIGKILL; one thread, so that sums are the same, too. It goes on twice: once more from its end."""
     sweeps, expected = sweeps_of(graphs, name)

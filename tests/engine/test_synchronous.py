@@ -168,7 +168,7 @@ def may_run(name, way):
 
 
 @pytest.mark.longer
-@pytest.mark.parametrize("name", choice.seeds(2, PROGRAMS))
+@pytest.mark.parametrize("name", choice.seeds(1, PROGRAMS))
 def test_values_after_some_supersteps(graphs, expected, name):
     for _, shape, device, way in [case for case in cases() if case[0] == name and may_run(name, case[3])]:
         with Engine(graphs[shape][0], RunOptions(devices=[device], **way)) as engine:
@@ -179,7 +179,7 @@ def test_values_after_some_supersteps(graphs, expected, name):
                 check(found, expected(name, shape, limit))
 
 
-@pytest.mark.parametrize("name", choice.seeds(2, PROGRAMS))
+@pytest.mark.parametrize("name", choice.seeds(1, PROGRAMS))
 def test_values_at_the_end(graphs, expected, name):
     """Without a limit: the same values; and the same supersteps, too, where somebody could tell."""
     program, in_place = PROGRAMS[name]

@@ -93,6 +93,7 @@ def test_sizes_past_the_last_vertex_are_no_neighbours(tmp_path):
     assert refused(str(tmp_path / "few.gs")) is None
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("columns", [1, 32])
 @pytest.mark.parametrize("id_bytes", [4, 8])
 def test_every_word_of_a_page(tmp_path, monkeypatch, columns, id_bytes):

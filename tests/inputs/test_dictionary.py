@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import choice
 import numpy as np
 import pyarrow
 import pytest
@@ -132,7 +133,7 @@ def word_pairs(count, words, seed=3):
     return [(pool[a], pool[b]) for a, b in rng.integers(0, words, (count, 2)).tolist()]
 
 
-@pytest.mark.parametrize(("memory", "threads"), [(1 << 30, 1), (1 << 30, 4), (1 << 17, 2), (1, 3)])
+@pytest.mark.parametrize(("memory", "threads"), [(1 << 30, 4), (1, 3), *choice.also((1 << 30, 1), (1 << 17, 2))])
 def test_names(tmp_path, monkeypatch, memory, threads):
     monkeypatch.setattr(namefile, "SAMPLE", 1 << 8)
     pairs = word_pairs(6_000, 1_500)

@@ -141,7 +141,7 @@ SMALL = {"host_memory": 200_000, "batch_bytes": 8192}
 CASES = {
     "pagerank": Case("directed", "pagerank", certify=True),
     "pagerank by blocks": Case("wide", "pagerank", {"iterations": 5}),
-    "pagerank pushed by blocks": Case("wide", "pagerank", {"iterations": 3}, {"direction": "push"}),
+    "pagerank pushed by blocks": Case("wide", "pagerank", {"iterations": 3}, {"direction": "push"}, long=True),
     "bfs by blocks": Case("wide", "bfs", {"source": 1}, certify=True),
     "bfs by blocks, no heads": Case("wide", "bfs", {"source": 1}, {"use_heads": False, "direction": "pull"}, long=True),
     "wcc by blocks": Case("wide", "wcc", {}, {"use_heads": False}, long=True),
@@ -152,7 +152,7 @@ CASES = {
     "pagerank streamed": Case("directed", "pagerank", {"iterations": 5}, SMALL),
     "pagerank by chunks": Case("directed", "pagerank", {"iterations": 5}, {"chunk_vertices": 4096}),
     "pagerank pushed by chunks": Case(
-        "directed", "pagerank", {"iterations": 3}, {"chunk_vertices": 4096, "direction": "push"}
+        "directed", "pagerank", {"iterations": 3}, {"chunk_vertices": 4096, "direction": "push"}, long=True
     ),
     "pagerank, doubles": Case(
         "directed", "pagerank", {"float64": True, "personalization": {3: 1.0, 9: 2.0}}, long=True
@@ -170,7 +170,7 @@ CASES = {
     "scc": Case("directed", "scc", certify=True),
     "kcore": Case("directed", "kcore", certify=True, long=True),
     "kcore, undirected": Case("undirected", "kcore", long=True),
-    "mis": Case("directed", "mis", certify=True),
+    "mis": Case("directed", "mis", certify=True, long=True),
     "coloring": Case("undirected", "coloring", long=True),
     "cdlp": Case("directed", "cdlp"),
     "msf": Case("undirected", "msf", certify=True, long=True),

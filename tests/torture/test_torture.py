@@ -51,7 +51,7 @@ PROPERTIES = [
 @pytest.mark.parametrize("tried", PROPERTIES, ids=lambda tried: tried.name)
 def test_a_share_of_each_property(tmp_path: Path, tried: Property, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crafted, "CHECKED", False)
-    share = SHARES.get(tried.name, SHARE) // choice.few(8, 1)
+    share = SHARES.get(tried.name, SHARE) // choice.few(16, 1)
     enough = SLOW_TO_BEGIN.get(tried.name, ENOUGH_S)
     found = try_property(tried, tmp_path / "ordeal", 2, enough, share)
     assert found.failures == [] and found.failed == 0
