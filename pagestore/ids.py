@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,10 @@ from pagestore.meta import REBUILD, Meta, scrub_first
 
 Where = Callable[[int], str]  # what stands ahead of a message about the ID of that index
 
-BLOCK_IDS = BLOCK_BYTES // 8  # IDs a step of the search: one checked block of int64
+BLOCK_IDS = BLOCK_BYTES // 8  # IDs that are looked for at once: one checked block of int64
 SEARCHED = 1 << 20  # store IDs that are in memory at once while one is looked for
 FEW_SHIFT = 6  # up to 1/64 of a block's names are searched for one by one
 UNREADABLE = (GstreamError, OSError, ValueError, IndexError)  # of damaged or closed files
-MANY = 1 << 16  # from so many IDs on the whole array is read, not single elements
 
 
 def nowhere(index: int) -> str:
@@ -172,6 +172,8 @@ class UserIds:
         """Integers as they are in an integer array, else Python's, which have no limit."""
         if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
             return ids
+        if all(type(value) is int and 0 <= value < 1 << 63 for value in ids):
+            return np.fromiter(ids, np.int64, len(ids))
         return np.array([self._number(value, what, error, where, at) for at, value in enumerate(ids)], object)
 
     def _number(self, value: Any, what: str, error: type[GstreamError], where: Where, at: int) -> int:
@@ -200,9 +202,14 @@ class UserIds:
     def _stored(self, natural: np.ndarray) -> np.ndarray:
         if self._meta.order == "natural":
             return natural
-        if len(natural) >= MANY:
-            return self.store_ids(0, self._meta.vertices)[natural]
-        return np.array([self.store_ids(int(i), int(i) + 1)[0] for i in natural], np.uint64)
+        order = np.argsort(natural, kind="stable")
+        wanted, stored = natural[order], np.empty(len(natural), np.uint64)
+        ends = np.flatnonzero(np.diff(wanted // BLOCK_IDS)) + 1
+        for first, last in pairwise([0, *ends.tolist(), len(wanted)]):
+            part = wanted[first:last]
+            if len(part):  # of one stretch, from the least to the greatest: a single ID is one element
+                stored[order[first:last]] = self.store_ids(int(part[0]), int(part[-1]) + 1)[part - part[0]]
+        return stored
 
     def _search(self, wanted: np.ndarray, block_of: Callable[[int, int], Any]) -> np.ndarray:
         """Natural indices of `wanted` (-1 where absent), looked up in the sorted IDs that `block_of(a, b)` returns.

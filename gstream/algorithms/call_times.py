@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gstream.algorithms.declaration import Algorithm, flag
-from gstream.planning.estimates import LEARNT, MEASURED, SHEET, estimate
+from gstream.planning.estimates import MEASURED, SHEET, estimate
+from gstream.planning.lessons import Lesson, lesson_name, lesson_of
 from gstream.planning.work import Three, Work
 from pagestore.errors import GstreamError
 
@@ -16,10 +18,13 @@ if TYPE_CHECKING:
     from gstream.planning.plan import Plan
 
 USUAL_TOL = {"hits": 1e-8}  # the default that Work.times are of; of others 1e-6
-LEAST_EDGES, LEAST_S = 1 << 21, 5e-3  # of calls that teach: of shorter ones it is the calls that take the time
-TAUGHT_BY = 2  # calls of an algorithm on an open graph, after the first: planning them again costs some ms
+LEAST_EDGES, LEAST_S = 1 << 18, 1e-3  # of calls that teach: planning them again costs some ms
+TAUGHT_BY = 3  # calls of an algorithm on an open graph
+MOSTLY = 4  # a call that compiled or read pages teaches where it took so many times as long in all,
+FIRST_S = 0.5  # and this long beside: memory is taken, too, and modules are imported
 WRONG = 30.0  # a factor beyond it is of a graph that this work does not describe, such as one without a giant component
 PREDECESSOR_BYTES = 4  # a vertex
+STEPS = " supersteps"  # follows a call's name where it is about their number
 HOLDS = re.compile(r"([\d.]+)(?: to ([\d.]+))?( an edge)?")
 
 
@@ -43,30 +48,41 @@ def work_of(algorithm: Algorithm, own: dict[str, Any]) -> Work:
     return work
 
 
-def times_of(algorithm: Algorithm, own: dict[str, Any], vertices: int, counted: int | None = None) -> tuple[Three, str]:
-    """(how often the work is done, what says so). own: all options. counted: supersteps of a call that was made."""
+def times_of(
+    algorithm: Algorithm, own: dict[str, Any], vertices: int, counted: int | None = None, lesson: Lesson | None = None
+) -> tuple[Three, str]:
+    """(how often the work is done, what says so). own: all options. counted: supersteps of a call that was made.
+    lesson: what calls taught of their number where a tolerance ends them."""
     work, name = algorithm.work, algorithm.name
     if work.per == "k":
         drawn = own.get("k") or (_count(own["source"]) if own.get("source") is not None else vertices)
         searches = math.ceil(min(drawn, vertices) / work.sources)
         return (searches,) * 3, f"{drawn} sources"
     known = own.get("iterations")
-    limits_steps = work.per == "iterations" or "max_iter" in own and "tol" in own
-    if counted is not None and limits_steps:
+    if counted is not None and _counts_steps(algorithm, own):
         return (counted,) * 3, ""
     if known is not None:
         return (known,) * 3, f"{known} iterations"
     bound = own.get("depth_limit", own.get("radius"))
-    if limits_steps:
+    if _counts_steps(algorithm, own):
         longer = max(0.1, _digits(own.get("tol")) / _digits(USUAL_TOL.get(name, 1e-6)))
-        most = own["max_iter"] * algorithm.sweeps
-        least, usual, many = (max(1, min(most, times * longer)) if most else 0 for times in work.times)
-        return (least, usual, many), f"{usual:.0f} supersteps until --tol, {least:.0f} to {many:.0f}"
+        most, times = own["max_iter"] * algorithm.sweeps, work.times
+        if lesson is not None:
+            usual = times[1] * lesson.factor
+            times = usual / lesson.off, usual, usual * lesson.off
+        least, usual, many = (max(1, min(most, count * longer)) if most else 0 for count in times)
+        said = f"{usual:.0f} supersteps until --tol, {least:.0f} to {many:.0f}"
+        return (least, usual, many), f"{said}{', as of runs here' * (lesson is not None)}"
     if bound is not None and work.times != (1, 1, 1):
         least, usual, many = (min(float(bound), times) for times in work.times)
         return (least, usual, many), f"{flag('depth_limit')} {bound}"
     least, usual, many = work.times
     return work.times, f"{usual:g} passes, {least:g} to {many:g}" if many != least else ""
+
+
+def _counts_steps(algorithm: Algorithm, own: dict[str, Any]) -> bool:
+    """Whether the work is done once a superstep, of which a tolerance or an option says the number."""
+    return algorithm.work.per == "iterations" or "max_iter" in own and "tol" in own
 
 
 def _digits(tol: float | None) -> float:
@@ -80,19 +96,23 @@ def _count(source: Any) -> int:
 def call_facts(algorithm: Algorithm, engine: Engine, planned: Plan, own: dict[str, Any]) -> dict[str, Any]:
     """{"call_seconds": {"least", "usual", "most"}, "rests_on": [...]} of a call on an open graph."""
     own = algorithm.defaults | own
-    gpus = engine.on_gpus
-    times, said = times_of(algorithm, own, planned.graph.vertices)
-    factor = engine.costs.factor(key_of(algorithm, own))
-    sheet = engine.sheet
-    found = estimate(work_of(algorithm, own), times, planned, gpus, factor, SHEET if sheet else MEASURED)
+    gpus, sheet, key = engine.on_gpus, engine.sheet, key_of(algorithm, own)
+    known, graph = engine.costs.lessons(), planned.graph
+    lesson = lesson_of(known, key, graph)
+    times, said = times_of(algorithm, own, graph.vertices, lesson=lesson_of(known, f"{key}{STEPS}", graph))
+    if lesson is not None:
+        planned = at_usual_rates(engine, planned)
+        if algorithm.work.per != "k" and not _counts_steps(algorithm, own):  # passes of a search are in the factor
+            times, said = (times[1],) * 3, ""
+    found = estimate(work_of(algorithm, own), times, planned, gpus, lesson, SHEET if sheet else MEASURED)
     where = f"{'a GPU' if gpus else 'the cores'}"
-    if factor is not None:
-        rests = f"runs of {algorithm.name} here, within {LEARNT:g} times"
+    if lesson is not None:
+        rests = f"runs of {algorithm.name} here, within {lesson.off:.2g} times"
     elif sheet:
         rests = f"figures of {where} from data sheets, within {SHEET:g} times"
     else:
         rests = f"rates of {where} as measured, within {MEASURED:g} times"
-    if factor is None:
+    if lesson is None:
         rests += f", and {algorithm.name} on RMAT graphs, from which others differ by {algorithm.work.spread:g} times"
     return {
         "call_seconds": {"least": found.least, "usual": found.usual, "most": found.most},
@@ -119,19 +139,43 @@ def held_bytes(algorithm: Algorithm, vertices: int, edges: int) -> int:
     return int(total)
 
 
-def teach(algorithm: Algorithm, engine: Engine, own: dict[str, Any], summary: dict[str, Any], plan: Any) -> None:
-    """Let a call that read no page from disk teach how long calls like it take here. plan(): makes its plan."""
-    stats, key = summary["stats"], key_of(algorithm, own)
-    small = engine.graph.edges < LEAST_EDGES or stats["seconds"] < LEAST_S
-    if small or stats["bytes_read_disk"] or engine.ranks is not None:
+def at_usual_rates(engine: Engine, planned: Plan) -> Plan:
+    """The plan by kernels' rates of a usual machine, by which lessons are taught and taken: what runs of other
+    algorithms teach about these rates later does not change them."""
+    here, usual = engine.measure(), type(engine.measure())()
+    rates = {
+        name: getattr(planned.constants, name) * getattr(usual, name) / getattr(here, name)
+        for name in ("pull_edges", "push_edges")
+    }
+    return replace(planned, constants=replace(planned.constants, **rates))
+
+
+def teach(
+    algorithm: Algorithm, engine: Engine, own: dict[str, Any], summary: dict[str, Any], compiled: float, plan: Any
+) -> None:
+    """Let a call teach how long calls like it take here, and how many supersteps, where most of its time went to its
+    work. compiled: seconds that went to compiling. plan(): makes its plan."""
+    if engine.ranks is not None or engine.graph.edges < LEAST_EDGES:
         return
-    if not engine.costs.may_teach(key, TAUGHT_BY):
+    stats, key, graph = summary["stats"], key_of(algorithm, own), engine.graph
+    beside = compiled + stats["bytes_read_disk"] / engine.measure().load
+    seconds = stats["seconds"] - beside
+    if seconds < max(LEAST_S, (MOSTLY - 1) * beside, FIRST_S if beside else 0.0) or beside and engine.on_gpus:
         return
-    times, _ = times_of(algorithm, own, engine.graph.vertices, summary["supersteps"])
+    name = lesson_name(key, graph)
+    if not engine.costs.may_teach(name, 1 if engine.on_gpus else 0, TAUGHT_BY):  # GPUs' kernels: nothing tells of them
+        return
+    times, _ = times_of(algorithm, own, graph.vertices, summary["supersteps"])
     try:
-        found = estimate(work_of(algorithm, own), times, plan(), engine.on_gpus, None, MEASURED)
+        planned = plan()
     except GstreamError:
         return
-    factor = stats["seconds"] / found.usual if found.usual else 0.0
-    if 1 / WRONG < factor < WRONG:
-        engine.costs.teach(key, factor)
+    expected, at_usual = (
+        estimate(work_of(algorithm, own), times, one, engine.on_gpus, None, MEASURED).usual
+        for one in (planned, at_usual_rates(engine, planned))
+    )
+    if expected / WRONG < seconds < expected * WRONG:
+        engine.costs.teach(name, seconds / at_usual)
+        if _counts_steps(algorithm, own) and own.get("iterations") is None:
+            declared, _ = times_of(algorithm, own, graph.vertices)
+            engine.costs.teach(lesson_name(f"{key}{STEPS}", graph), times[1] / max(1, declared[1]))

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gstream.cli import logs, surroundings
-from gstream.cli.compiling import LEAST_SECONDS, compile_time
 from gstream.cli.progress import ProgressBar
 from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import note, print_json, print_pairs
 from gstream.interop.files import opened_files, skipped_file
 from gstream.interop.options import DEFAULT_ORDER, split_options
 from gstream.options.written import check_stripes, check_workdir, stripe_folders
+from gstream.telemetry.compiling import LEAST_SECONDS, compile_time
 from pagestore.errors import ResourceError, UsageError
 from pagestore.sizes import show_bytes, show_count, show_seconds, show_things
 

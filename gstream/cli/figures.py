@@ -6,7 +6,7 @@ import resource
 from pathlib import Path
 from typing import Any
 
-from gstream.cli.compiling import LEAST_SECONDS
+from gstream.telemetry.compiling import LEAST_SECONDS
 from pagestore.sizes import show_bytes, show_count, show_seconds, show_things
 
 OF_RUNS = ("supersteps", "not_finite")  # numbers of a summary that are said in words of their own

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gstream.cli import logs, surroundings
-from gstream.cli.compiling import compile_time
 from gstream.cli.convert import COMPRESS_HELP, DEVICES_HELP, STRIPE_HELP, build
 from gstream.cli.progress import ProgressBar
 from gstream.cli.quick import skip_blas
@@ -16,6 +15,7 @@ from gstream.cli.terminal import print_json
 from gstream.interop.doors import generated_source
 from gstream.interop.options import DEFAULT_ORDER, split_options
 from gstream.options.written import check_stripes, check_workdir, refuse_existing, stripe_folders
+from gstream.telemetry.compiling import compile_time
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_things
 

@@ -15,7 +15,6 @@ from gstream.algorithms.execute import check_checkpoint
 from gstream.algorithms.plans import plan_before, planned_supersteps
 from gstream.algorithms.registry import find_algorithm
 from gstream.cli import logs, surroundings
-from gstream.cli.compiling import compile_time
 from gstream.cli.edge_files import as_store
 from gstream.cli.failures import stops_when_kept
 from gstream.cli.figures import distribution_rows, summary_lines
@@ -38,6 +37,7 @@ from gstream.cli.surroundings import refuse_closed
 from gstream.cli.terminal import note, print_json, print_pairs, print_table
 from gstream.language.loading import is_program_path
 from gstream.options.written import refuse_existing, refuse_overwriting, refuse_twice, stripe_folders
+from gstream.telemetry.compiling import compile_time
 from gstream.telemetry.progress import step_line
 from pagestore.errors import UsageError
 

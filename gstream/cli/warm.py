@@ -37,7 +37,7 @@ def warm(
         print(f"removed {show_things(files, 'file')}, {show_bytes(size)}")
         return
     skip_blas()
-    from gstream.cli.compiling import compile_time
+    from gstream.telemetry.compiling import compile_time
 
     began = time.perf_counter()
     with compile_time() as compiled:

@@ -108,9 +108,9 @@ class PlannedCosts:
         """The same: there is nothing to measure."""
         return known
 
-    def factor(self, name: str) -> float | None:
-        """What runs taught there, as of gstream.planning.cost_model."""
-        return self.factors.get(name)
+    def lessons(self) -> dict[str, float]:
+        """What calls taught there, as of gstream.planning.cost_model."""
+        return self.factors
 
     def close(self) -> None:
         """Nothing was learnt."""

@@ -75,7 +75,8 @@ class CostModel:
         self._looked = False
         self._agreed = False
         self._worked = 0.0  # seconds of supersteps
-        self._factors: dict[str, float] = {}
+        self._kept: dict[str, float] | None = None  # of the file, once it was read
+        self._lessons: dict[str, list[float]] = {}
         self._calls: dict[str, int] = {}
 
     @property
@@ -131,30 +132,31 @@ class CostModel:
             self._constants = replace(self.constants, **{name: calibration.averaged(None if default else known, rate)})
             self._taught.append((name, rate))
 
-    def factor(self, name: str) -> float | None:
-        """What calls named so taught: their seconds over those that their work says; None where there were none."""
-        if name not in self._factors:
-            kept = calibration.known(self._who, self._folder)
-            self._factors = {key: kept[key] for key in kept if key not in self._factors} | self._factors
-        return self._factors.get(name)
+    def lessons(self) -> dict[str, float]:
+        """What calls taught, on this engine and before, by name (gstream.planning.lessons)."""
+        if self._kept is None:
+            self._kept = calibration.known(self._who, self._folder)
+        here = {name: calibration.averaged(self._kept.get(name), min(found)) for name, found in self._lessons.items()}
+        return self._kept | here
 
-    def may_teach(self, name: str, most: int) -> bool:
-        """Whether a call is one of `most` that follow the first one on this engine; counts it."""
+    def may_teach(self, name: str, first: int, most: int) -> bool:
+        """Whether a call is one of `most` of that name on this engine, after the `first`; counts it."""
         self._calls[name] = count = self._calls.get(name, 0) + 1
-        return 1 < count <= 1 + most
+        return first < count <= first + most
 
     def teach(self, name: str, factor: float) -> None:
-        """Take a call's factor into those that were known."""
-        self._factors[name] = calibration.averaged(self.factor(name), factor)
-        self._taught.append((name, factor))
+        """Take a call's factor into those that were known: the least of an engine's, as whatever else a machine does
+        only adds to a time."""
+        self._lessons.setdefault(name, []).append(factor)
 
     def close(self) -> None:
         """Keep what was learnt, and measure lanes for later runs where runs take long."""
+        self._taught += [(name, min(found)) for name, found in self._lessons.items()]
         if self._taught:
             calibration.learn(self._who, self._taught, self._folder)
         if self._worked >= calibration.LANES_AFTER_S:
             self.measure_lanes()
-        self._taught, self._worked = [], 0.0
+        self._taught, self._worked, self._lessons, self._kept = [], 0.0, {}, None
 
     def measure_lanes(self) -> None:
         """Measure what is not known yet of GPUs; plans of other engines go by it."""

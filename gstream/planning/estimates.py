@@ -1,4 +1,4 @@
-"""How long a call takes by its Work: a range. Runs of an algorithm teach `factor`, by which a machine differs."""
+"""How long a call takes by its Work: a range. Calls teach the factor by which a machine differs from that."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 
 from gstream.planning.cost_equations import stream_seconds
+from gstream.planning.lessons import Lesson
 from gstream.planning.plan import Plan
 from gstream.planning.work import Three, Work
 
-# How far off a rate may be that was learnt from the algorithm's runs, measured on the machine, or read in a data sheet.
-LEARNT, MEASURED, SHEET = 1.3, 1.6, 2.2
+MEASURED, SHEET = 1.6, 2.2  # how far off a rate may be that was measured on the machine, or read in a data sheet
 FIRST = 0.8, 1.0, 1.25  # of the time that reading the pages takes: disks are as regular as that
 # Of a call beside its supersteps: threads wake, memory is taken and given back (an H100: 0.9 ms of wcc to 1.5 of bfs).
 CORES_CALL_S, GPU_CALL_S = 2e-3, 1.2e-3
@@ -26,9 +26,10 @@ class Estimate:
     most: float
 
 
-def estimate(work: Work, times: Three, plan: Plan, gpus: bool, factor: float | None, rates: float) -> Estimate:
-    """The seconds of a call on the plan's devices. times: how often, as of Work. gpus: whether these are GPUs. factor:
-    what runs of the algorithm taught; None: there were none. rates: how far off the constants may be."""
+def estimate(work: Work, times: Three, plan: Plan, gpus: bool, lesson: Lesson | None, rates: float) -> Estimate:
+    """The seconds of a call on the plan's devices. times: how often, as of Work. gpus: whether these are GPUs. lesson:
+    what calls of the algorithm taught: its factor is of all that the devices and the call do, once, but not of the disk
+    and the link; None: there were none. rates: how far off the constants may be."""
     graph, constants = plan.graph, plan.constants
     warm, cold = plan.terms(), plan.terms(cold=True)
     busy = plan.devices if gpus else 1
@@ -45,12 +46,13 @@ def estimate(work: Work, times: Three, plan: Plan, gpus: bool, factor: float | N
     )
     swaps = 2 * warm["attribute_bytes"] / constants.c1 + constants.sync_seconds(warm["merged_bytes"], plan.devices)
     calls = constants.call_s * warm["batches"] / plan.devices
-    far = math.log(LEARNT) if factor is not None else math.hypot(math.log(work.spread), math.log(rates))
+    far = math.hypot(math.log(work.spread), math.log(rates)) if lesson is None else math.log(lesson.off)
+    factor = 1.0 if lesson is None else lesson.factor
     moved = (work.moved[0] ** 2 / max(work.moved[1], 1e-9), *work.moved)
 
     def total(at: int, off: float) -> float:
-        share, slow = moved[at], off * (1.0 if factor is None else factor)
-        one = max(stream * share, pass_s * slow) + calls * min(1.0, share) + swaps
-        return max(0.0, first - stream) * FIRST[at] + call_s * off + vertices_s * slow + times[at] * one
+        share, slow = moved[at], off * factor
+        one = max(stream * share, pass_s * slow) + calls * min(1.0, share) * factor + swaps
+        return max(0.0, first - stream) * FIRST[at] + (call_s + vertices_s) * slow + times[at] * one
 
     return Estimate(total(0, math.exp(-far)), total(1, 1.0), total(2, math.exp(far)))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from gstream.cli.compiling import compile_time
+from gstream.telemetry.compiling import compile_time
 from tests.cli.command import Command
 
 

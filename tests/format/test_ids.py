@@ -168,10 +168,15 @@ def test_a_search_over_real_blocks(tmp_path, monkeypatch, blocks):
 
 
 def test_many_lookups_in_an_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(ids_module, "MANY", 10)
+    monkeypatch.setattr(ids_module, "BLOCK_IDS", 10)  # stretches that are read, of which some are left out
     order = np.random.default_rng(1).permutation(50)
     with store_with(str(tmp_path / "g.gs"), vertices=50, store_of=order) as store:
         assert store.lookup(range(50)).tolist() == order.tolist()
+        for wanted in ([], [49], [41, 3, 3, 49, 9, 10, 0], ["7", True, 48]):
+            assert store.lookup(wanted).tolist() == [order[int(one)] for one in wanted]
+        for wrong in ([3, 50], [-1], [1 << 63], [1 << 70, 2], [2.5]):
+            with pytest.raises(UsageError):
+                store.lookup(wrong)
         np.testing.assert_array_equal(store.natural_of(order), np.arange(50))
 
 
