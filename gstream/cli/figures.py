@@ -117,8 +117,7 @@ def superstep_times(stats: dict[str, Any]) -> str:
     model = show_seconds(stats["predicted_seconds"])
     planned = f"; planned {model}" if stats["predicted_bytes"] else f"; {model} by the cost model, for these pages"
     planned = planned if stats["predicted_seconds"] else ""
-    compiled = taken > stats["seconds"]  # some of that was for compiling, which is named apart
-    return f" in {show_seconds(taken)}{planned}" if taken and not compiled else ""
+    return f" in {show_seconds(taken)}{planned}" if taken else ""
 
 
 def certificate_text(certificate: dict[str, Any]) -> str:

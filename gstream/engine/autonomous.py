@@ -7,13 +7,12 @@ driver reads afterwards what was done: the same directions, the same values.
 
 from __future__ import annotations
 
-import time
-
 from gstream.devices.base import Device
 from gstream.devices.job import DIRECTIONS, Made, Rules
 from gstream.engine.direction import ALPHA, BETA, Frontier
 from gstream.engine.run_state import RunState
 from gstream.paging.page_table import PageTable
+from gstream.telemetry.compiling import Stopwatch
 from gstream.telemetry.stats import StepStats
 
 
@@ -39,7 +38,7 @@ class Autonomous:
         if self._blocked or not self._may:
             self._blocked = False
             return None
-        run, chooser, began = self._run, self._run.chooser, time.perf_counter()
+        run, chooser, watch = self._run, self._run.chooser, Stopwatch()
         plan, device = run.plan, run.devices[0]
         push, pull = (plan.table(way) if way in plan.directions else None for way in DIRECTIONS)
         if not run.warm and not _holds(device, push, pull):  # the driver moves fewer pages
@@ -59,7 +58,7 @@ class Autonomous:
         chooser.forced = made.blocked if run.warm else None
         chooser.unexplored, chooser.last_vertices = rules.unexplored, rules.last_vertices
         chooser.pulled, chooser.stale = bool(rules.pulled), bool(rules.stale)
-        _note(run, made, time.perf_counter() - began)
+        _note(run, made, watch.worked())
         self._blocked = made.count > 0 and made.blocked is not None
         return Frontier(rules.vertices, rules.edges) if made.count else None
 

@@ -6,7 +6,6 @@ the driver goes on.
 
 from __future__ import annotations
 
-import time
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from gstream.devices.host.device import HostDevice
 from gstream.engine.direction import Frontier
 from gstream.engine.run_state import RunState
+from gstream.telemetry.compiling import Stopwatch
 from gstream.telemetry.stats import StepStats
 
 WORK = 1 << 20  # vertices and edges of a call, about: 20 to 60 ms, in which no signal is heeded and no progress told
@@ -98,12 +98,13 @@ def room_to_tell(run: RunState, at_once: int) -> tuple[np.ndarray, int]:
 
 
 def note_told(
-    run: RunState, direction: str, told: np.ndarray, made: int, page_bytes: int, read: int, began: float
+    run: RunState, direction: str, told: np.ndarray, made: int, page_bytes: int, read: int, watch: Stopwatch
 ) -> None:
     """Note `made` supersteps, each with a share of the time by its work; of many, in one. told: rows of `room_to_tell`;
-    read: bytes from the store's file; began: when the call did."""
-    work, ended = told[:, 0] + told[:, 2], time.perf_counter()
-    ends = began + np.cumsum(work) / max(1, int(work.sum())) * (ended - began)
+    read: bytes from the store's file; watch: since the call began. What it compiled, it did before them."""
+    work, compiled = told[:, 0] + told[:, 2], watch.compiled()
+    began = watch.began + compiled
+    ends = began + np.cumsum(work) / max(1, int(work.sum())) * watch.worked()
     for (vertices, pages, looked, held), end in zip(told.tolist(), ends.tolist(), strict=True):
         if run.trace is not None:
             run.trace.span("driver", "supersteps", f"{direction} by one thread, {vertices} active", began, end)
@@ -111,6 +112,7 @@ def note_told(
             StepStats(
                 direction=direction, frontier=vertices, pages=pages, bytes_moved=pages * page_bytes,
                 edges_visited=looked, held=held, seconds=end - began, supersteps=made - len(told) + 1, bytes_read=read,
+                compile_seconds=compiled,
             )
         )  # fmt: skip
-        began, read = end, 0
+        began, read, compiled = end, 0, 0.0

@@ -9,8 +9,6 @@ the same bits as the driver's.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from gstream.engine.direction import Frontier
@@ -21,6 +19,7 @@ from gstream.engine.superstep import Supersteps
 from gstream.engine.whole_lists import WholeLists, stored_lists, turned_lists
 from gstream.language.python_printer import FIXED_INTS
 from gstream.paging.page_table import NO_PAGES
+from gstream.telemetry.compiling import Stopwatch
 
 # Supersteps in a row with small frontiers, before one thread goes on; out-lists cost as much to make as some of them.
 PATIENCE = 8
@@ -56,7 +55,7 @@ class SettledSums:
 
     def step(self, frontier: Frontier) -> Frontier | None:
         """Make supersteps while few vertices change."""
-        run, began = self._run, time.perf_counter()
+        run, watch = self._run, Stopwatch()
         few = run.chooser.most_listed
         self._few = self._few + 1 if frontier.vertices <= few else 0
         telling = self._few > self._patience and self._tells()
@@ -78,7 +77,7 @@ class SettledSums:
             told[0, 1:3] += after[0] - before[0], after[2] - before[2]
             self._few = self._few + made - 1 if active <= few else 0
             page_bytes = self._table.bytes_of(1, run.plan.weights)
-            note_told(run, "pull", told[: min(made, len(told))], made, page_bytes, after[3] - before[3], began)
+            note_told(run, "pull", told[: min(made, len(told))], made, page_bytes, after[3] - before[3], watch)
         if stopped:
             self._leave()
         return following

@@ -13,7 +13,6 @@ some of these, with few active vertices, the thread turns the lists round, where
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +27,7 @@ from gstream.hostcode.bitmaps import count_pages, list_bits
 from gstream.hostcode.parts import RECORD_STRETCH
 from gstream.hostcode.small_frontier import list_active
 from gstream.language.python_printer import FIXED_INTS
+from gstream.telemetry.compiling import Stopwatch
 
 MOST_EDGES = 16384  # of a frontier, where many threads share other ones: at 20 ns an edge the driver is through, too
 MOST_WAITING = 1 << 20  # vertices, 8 bytes each
@@ -131,7 +131,7 @@ class SmallFrontier:
 
     def step(self, frontier: Frontier) -> Frontier | None:
         """Make supersteps while frontiers are small."""
-        run, began = self._run, time.perf_counter()
+        run, watch = self._run, Stopwatch()
         if run.order is not None and frontier is not self._frontier:
             self._take_up(frontier, run.order)
         lent = self._arrays.lent
@@ -155,7 +155,7 @@ class SmallFrontier:
         self._frontier = self._look()
         if self._made.most_waiting:
             run.order = float(self._steps[1]), float(self._steps[2])
-        note_told(run, "push", told[:made], made, moved, read, began)
+        note_told(run, "push", told[:made], made, moved, read, watch)
         return self._frontier
 
     def cancel(self) -> None:

@@ -29,9 +29,9 @@ def distribution_chart(found: list[dict[str, Any]]) -> str:
     return as_svg(figure, "distribution", f"Distribution of {found[0]['label']}")
 
 
-def supersteps_chart(steps: list[dict[str, Any]]) -> str:
-    """Active vertices and time of each superstep, both logarithmic."""
-    number, seconds, active = _numbers(steps), _column(steps, "seconds"), _column(steps, "frontier")
+def supersteps_chart(steps: list[dict[str, Any]], before: int) -> str:
+    """Active vertices and time of each superstep, both logarithmic; behind `before` others."""
+    number, seconds, active = before + _numbers(steps), _column(steps, "seconds"), _column(steps, "frontier")
     with styled():
         figure = new_figure(2.8)
         axes = add_axes(figure, xlabel="superstep", ylabel="active vertices", yscale="symlog")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gstream.reporting.timelines import lanes_of
+from gstream.telemetry.compiling import LEAST_SECONDS
 from pagestore.errors import InputError, LibraryMissingError, plain
 from pagestore.faults import not_installed
 from pagestore.replacing import replacing
@@ -87,9 +88,17 @@ def render(facts: dict[str, Any] | None, events: list[dict[str, Any]]) -> str:
     about: dict[str, Any] = {"facts": facts, "lanes": lanes, "span_seconds": seconds}
     if facts is not None:
         charts |= _charts(facts)
-        about |= {"steps": _few(facts["stats"]["per_superstep"]), "compared": compared(facts)}
+        steps, resumed = facts["stats"]["per_superstep"], _resumed(facts["stats"])
+        about |= {"steps": _few(steps, resumed), "compared": compared(facts), "resumed": resumed}
+        about["told"] = sum(step["supersteps"] for step in steps)
+        about["compiled"] = any(step.get("compile_seconds", 0) >= LEAST_SECONDS for step in steps)
     safe = {name: Markup(svg) for name, svg in charts.items()}
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(charts=safe, **about)
+
+
+def _resumed(stats: dict[str, Any]) -> int:
+    """The superstep that the run went on behind, 0 if it began afresh."""
+    return (stats.get("kept") or {}).get("resumed") or 0
 
 
 def _charts(facts: dict[str, Any]) -> dict[str, str]:
@@ -102,7 +111,7 @@ def _charts(facts: dict[str, Any]) -> dict[str, str]:
     if drawn:
         found["distribution"] = charts.distribution_chart(drawn)
     if len(steps) > 1:
-        found["supersteps"] = charts.supersteps_chart(steps)
+        found["supersteps"] = charts.supersteps_chart(steps, _resumed(stats))
         disk = float(facts["plan"]["constants"]["disk"]) if facts["plan"] else 0.0
         disk = disk if any(step["bytes_read"] for step in steps) else 0.0
         if stats["link_rate"] or disk:
@@ -136,9 +145,9 @@ def compared(facts: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def _few(steps: list[dict[str, Any]]) -> list[dict[str, Any] | int]:
-    """The first and the last supersteps, with their numbers; between them how many are left out."""
-    last = 0
+def _few(steps: list[dict[str, Any]], last: int) -> list[dict[str, Any] | int]:
+    """The first and the last supersteps, with their numbers; between them how many are left out. last: the superstep
+    before the first."""
     numbered: list[dict[str, Any] | int] = []
     for step in steps:
         first, last = last + 1, last + step["supersteps"]

@@ -21,6 +21,7 @@ class StepStats:
     `pages`: pages given to kernels, cached or not.
 
     bytes_moved: to devices, none from their own caches; bytes_read: from the store's file meanwhile, ahead of use too.
+    seconds: without compile_seconds, in which Numba compiled kernels or loaded them.
     """
 
     direction: str
@@ -32,6 +33,7 @@ class StepStats:
     held: int = 0
     seconds: float = 0.0
     supersteps: int = 1
+    compile_seconds: float = 0.0
 
 
 @dataclass
@@ -66,7 +68,7 @@ class RunStats:
     plan knows, predicted_bytes is 0 and predicted_seconds is equation (2) over the pages that the run visited.
     link_rate: bytes/s that all GPUs' links carry together, as measured before; 0 without GPUs.
     seconds: the whole call; loop_seconds: of its supersteps, or from a forest's first link to its labels, without
-    taking memory before and handing out the answer afterwards.
+    taking memory before and handing out the answer afterwards, and without compiling.
     kept: of a run with checkpoints. rounds: over a batch in memory, at most, of an asynchronous run.
     r_hit and d_skew are those of equation (2); merge_seconds / supersteps is t_sync of equation (1): of the device that
     spent most on combining slices of WA and handing them round.

@@ -24,13 +24,13 @@ from pagestore.inputs.columnnames import (
     leaves_ends_open,
     likely_ends,
     named_ends,
-    names_an_end,
     refuse_twice,
     typed_path,
 )
 from pagestore.inputs.columns import checked_chunk, checked_weights, option_range
 from pagestore.inputs.conditions import Condition
 from pagestore.inputs.folders import partitions
+from pagestore.inputs.headerwords import names_an_end
 from pagestore.inputs.linesource import NameChunk
 from pagestore.inputs.tablecolumns import find_weight, may_be_amounts, refuse_fractions, to_names
 from pagestore.inputs.tablerows import (

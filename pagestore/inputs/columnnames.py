@@ -13,29 +13,15 @@ from pagestore.errors import InputError, UsageError
 from pagestore.inputs import signatures
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
+from pagestore.inputs.headerwords import column_name, is_no_third_end, named, named_weights, weighs
 from pagestore.inputs.idspelling import PREFIXED, meant
 
-HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # of fromNode
-BETWEEN = re.compile(r"[\s.-]+")
 MOST_NAMED = 12  # columns that a message names
 DOUBTFUL_NAMES = 2  # line 1 holds at least so many of them
 SURE_NUMBERS = 2  # numbers below a word of line 1: one alone may be an odd field
 DIGITS = re.compile(r"[0-9]+")
 MATES = {(source, target) for source, targets in signatures.ENDS for target in targets.split()}
 COUNTED = re.compile(r"(.*[^\W\d_])_?[12]\Z")  # person1, person_2
-
-
-def column_name(text: str) -> str:
-    """A word of a header as the table of names has it: small letters, _ between words, no type (`weight:double`)."""
-    word = BETWEEN.sub("_", HUMP.sub("_", text.strip())).lower()
-    found = signatures.NEO4J_IDS.match(word) or signatures.TYPED.match(word)
-    return found[1] if found else word
-
-
-def named(header: Sequence[str], names: tuple[str, ...], default: int) -> int:
-    """Place of the first of `names` in a header, else `default`."""
-    words = [column_name(name) for name in header]
-    return next((words.index(name) for name in names if name in words), default)
 
 
 def named_ends(header: Sequence[str]) -> tuple[int, int] | None:
@@ -61,31 +47,13 @@ def names_several(header: Sequence[str]) -> bool:
     return max(map(len, found)) > 1 and named_ends(header) is None
 
 
-def names_an_end(word: str) -> bool:
-    """Whether a column's name says that it holds an end."""
-    return column_name(word) in (*signatures.SOURCE_NAMES, *signatures.TARGET_NAMES)
-
-
-def is_no_weight(word: str) -> bool:
-    """Whether a column's name says that its numbers weigh nothing: times, kinds, IDs, numbers of rows, another end."""
-    words = column_name(word).split("_")
-    return words[-1] in signatures.ID_WORDS or words[0] == "id" or _is_no_third_end(word)
-
-
-def _is_no_third_end(word: str) -> bool:
-    """`is_no_weight`, but for IDs, which may be an end's."""
-    name = column_name(word)
-    no_weight = name in signatures.ROW_NAMES or name.rpartition("_")[2] in signatures.NO_WEIGHTS
-    return bool(name) and (no_weight or names_an_end(name))
-
-
 def _third_may_be_end(header: Sequence[str], integers: bool) -> bool:
     """Whether the third of three columns of unknown names may be an end as well as the first ones: the first is called
     as a number of the row is, or all three hold whole numbers (`integers`)."""
     if len(header) != 3 or likely_ends(header) is not None:
         return False
     first, third = column_name(header[0]), column_name(header[2])
-    if third in (*signatures.WEIGHT_NAMES, *signatures.INTEGER_WEIGHTS) or _is_no_third_end(third):
+    if weighs(third) or is_no_third_end(third):
         return False
     return (integers or first in signatures.ROW_NAMES) and third.rpartition("_")[2] not in signatures.NO_ENDS
 
@@ -115,9 +83,8 @@ def likely_ends(header: Sequence[str]) -> tuple[int, int] | None:
     source, target = named(header, signatures.SOURCE_NAMES, -1), named(header, signatures.TARGET_NAMES, -1)
     if source == target or min(source, target) >= 0 or names_several(header):
         return None
-    weights = (*signatures.WEIGHT_NAMES, *signatures.INTEGER_WEIGHTS)
     left = [
-        at for at, name in enumerate(header) if at not in (source, target) and column_name(name) not in ("", *weights)
+        at for at, name in enumerate(header) if at not in (source, target) and column_name(name) and not weighs(name)
     ]
     if len(left) != 1:
         return None
@@ -368,7 +335,7 @@ def _weight_is_named(first: list[str], rows: list[list[str]], ends: tuple[int, i
 
     A bad line among the weights is no reason to doubt.
     """
-    weight = named(first, signatures.WEIGHT_NAMES, 2)
+    weight = next(iter(named_weights(first, ends)), 2)
     if weight >= len(first) or weight in ends or not first[weight] or first[weight] in signatures.MISSING:
         return False
     if not known:

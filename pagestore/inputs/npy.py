@@ -14,7 +14,7 @@ import sys
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -24,17 +24,18 @@ import numpy as np
 from pagestore.errors import InputError, interruption
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import MAX_ID, EdgeChunk, EdgeSource, InputOptions
-from pagestore.inputs.columnnames import named, named_ends
+from pagestore.inputs.columnnames import named_ends
 from pagestore.inputs.columns import IdRange, checked_chunk, csr_rows, option_range
 from pagestore.inputs.headers import promised_vertices
+from pagestore.inputs.headerwords import named_weights
 from pagestore.inputs.records import RecordSource
-from pagestore.inputs.signatures import WEIGHT_NAMES
 from pagestore.io import Buffers
 
 DAMAGE = (  # what NumPy and zipfile raise for bytes that they did not write
     OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, OverflowError, SyntaxError,
     tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error, lzma.LZMAError,
 )  # fmt: skip
+NUMBERS = "iuf"  # kinds of dtypes
 MOST_REASON = 200  # characters of what a library says
 
 
@@ -99,15 +100,22 @@ def plain_dtype(dtype: np.dtype) -> bool:
     return dtype.itemsize > 0 and all(part.subdtype is None for part in parts)
 
 
-def _named_columns(name: str, fields: tuple[str, ...]) -> tuple[str, str, str | None]:
-    """Which of `fields` are source, target and weight."""
+def _named_columns(
+    name: str, fields: tuple[str, ...], weighted: bool, may_weigh: Callable[[int], bool] = lambda field: True
+) -> tuple[str, str, str | None]:
+    """Which of `fields` are source, target and weight; weighted: whether weights are asked for."""
     if (ends := named_ends(fields)) is None:
         raise InputError(
             f"{name}: has the fields {', '.join(map(shown, fields))}; edges need 'source' and 'target'. "
             "Rename the fields."
         )
-    weight = named(fields, WEIGHT_NAMES, -1)
-    return fields[ends[0]], fields[ends[1]], None if weight < 0 else fields[weight]
+    weights = [fields[at] for at in named_weights(fields, ends, may_weigh)]
+    if len(weights) > 1 and weighted:
+        raise InputError(
+            f"{name}: the fields {', '.join(map(shown, weights))} are called as weights are; one weighs the edges. "
+            "Rename the others, or pass --no-weights."
+        )
+    return fields[ends[0]], fields[ends[1]], weights[0] if weights else None
 
 
 def _taken(columns: Sequence[str]) -> str:
@@ -136,7 +144,10 @@ class NpySource(RecordSource):
         if header.dtype.names:
             if len(header.shape) != 1:
                 raise InputError(f"{self.name}: has the shape {header.shape}; an array with fields has one dimension.")
-            self._fields: Any = _named_columns(self.name, header.dtype.names)
+            kinds = [header.dtype[field].kind for field in header.dtype.names]
+            self._fields: Any = _named_columns(
+                self.name, header.dtype.names, options.weights, lambda field: kinds[field] in NUMBERS
+            )
         elif len(header.shape) == 2 and header.shape[1] in (2, 3):
             self._fields = (0, 1, 2 if header.shape[1] == 3 else None)
         else:
@@ -189,7 +200,9 @@ class NpzSource(EdgeSource):
         if "format" in members:
             self._begin_sparse(members)
         else:
-            self._members = [name for name in _named_columns(self.name, tuple(members)) if name is not None]
+            self._members = [
+                name for name in _named_columns(self.name, tuple(members), options.weights) if name is not None
+            ]
             self.vertices, self.id_base = options.num_vertices, self._ids.low
         self.weighted = len(self._members) > 2 and options.weights
 

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from pagestore.errors import InputError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import COMMENT_MARKS, InputOptions
-from pagestore.inputs.columnnames import column_name, is_number, named, named_ends
+from pagestore.inputs.columnnames import is_number, named_ends
+from pagestore.inputs.headerwords import column_name, named
 from pagestore.inputs.idspelling import meant
 from pagestore.inputs.signatures import (
     ARROW,

@@ -297,10 +297,9 @@ NO_ENDS = (  # suffixes of columns that say something else of an edge, or of its
 )  # fmt: skip
 ROW_NAMES = ("", "id", "idx", "index", "row", "row_id", "rowid", "nr", "no", "number", "unnamed:_0", "edge_id", "key")
 SURE_WEIGHTS = ("weight", "w", "wt", "gewicht", "poids", "peso", "вес", "权重", "重み")
-WEIGHT_NAMES = (*SURE_WEIGHTS, "value")
-INTEGER_WEIGHTS = (  # a third column of integers is a weight by these names, too; others may be anything (years, IDs)
-    "weights", "cost", "costs", "distance", "dist", "length", "len", "capacity", "strength", "score", "amount", "amt",
-    "count", "counts", "frequency", "freq", "total", "price", "sum", "fee", "quantity", "qty",
+OTHER_WEIGHTS = (  # less sure ones. A third column of integers with another name may be anything (years, IDs)
+    "value", "weights", "cost", "costs", "distance", "dist", "length", "len", "capacity", "strength", "score", "amount",
+    "amt", "count", "counts", "frequency", "freq", "total", "price", "sum", "fee", "quantity", "qty",
 )  # fmt: skip
 WORDS_OF_TEXT = ("u", "v", "from", "to", "tail", "head", "von", "nach")  # vertices have such names, too
 OTHER_NAMES = (  # of columns beside the ends and weights, or of ends where a name alone doesn't say which
@@ -310,7 +309,7 @@ OTHER_NAMES = (  # of columns beside the ends and weights, or of ends where a na
 )  # fmt: skip
 COLUMN_NAMES = {
     name
-    for names in (SOURCE_NAMES, TARGET_NAMES, WEIGHT_NAMES, INTEGER_WEIGHTS, OTHER_NAMES)
+    for names in (SOURCE_NAMES, TARGET_NAMES, SURE_WEIGHTS, OTHER_WEIGHTS, OTHER_NAMES)
     for name in names
     if len(name) > 1  # letters are vertices' names as well
 }

@@ -15,7 +15,15 @@ import numpy as np
 from pagestore.errors import InputError
 from pagestore.inputs.badlines import LineProblem, shown
 from pagestore.inputs.base import InputOptions
-from pagestore.inputs.columnnames import asked_ends, held_fields, is_header, is_number, may_be_header, typed_path
+from pagestore.inputs.columnnames import (
+    asked_ends,
+    held_fields,
+    is_header,
+    is_number,
+    may_be_header,
+    named_ends,
+    typed_path,
+)
 from pagestore.inputs.idspelling import bare
 from pagestore.inputs.judge import SLASHES, LineRules, split_fields
 from pagestore.inputs.quotes import ANY, HIDDEN, find_breaks
@@ -30,6 +38,7 @@ from pagestore.inputs.usedcolumns import (
     refuse_hidden_edges,
     refuse_mixed,
     refuse_other_width,
+    refuse_unnamed_weights,
     weight_column,
 )
 
@@ -316,10 +325,12 @@ def _ends(
         _refuse_dictionaries(name, sample, separator)
     fields = len(first)
     asked = asked_ends(name, options, header, fields, above or first, bool(above))
+    konect, weighed = any(map(KONECT.match, said)), options.weight_column is not None
     if asked is not None:
+        if options.weights and not (weighed or konect or headed or named_ends(header)):
+            refuse_unnamed_weights(name, rows, asked)
         return asked
     refuse_other_width(name, above, rows, fields)
-    konect, weighed = any(map(KONECT.match, said)), options.weight_column is not None
     found = find_ends(name, header, headed, rows, konect, weighed)
     if fields == 3 and not konect:
         refuse_mixed(name, header, headed, [row for row in rows if len(row) == fields])

@@ -12,8 +12,8 @@ import pyarrow.compute as compute
 from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
-from pagestore.inputs.columnnames import column_name, is_no_weight
-from pagestore.inputs.signatures import DECIMAL_COMMA, INTEGER, INTEGER_WEIGHTS, NUMBER, SURE_WEIGHTS, WEIGHT_NAMES
+from pagestore.inputs.headerwords import is_no_weight, named_weights, weighs
+from pagestore.inputs.signatures import DECIMAL_COMMA, INTEGER, NUMBER
 from pagestore.inputs.tablerows import SHOWN_ROWS, inner_type, is_bytes, is_number, is_string
 
 Values = Callable[[str], list[str]]  # of a column by its name, the first few as text
@@ -56,14 +56,13 @@ def find_weight(
 def _named_weight(name: str, schema: pyarrow.Schema, used: tuple[str, str], values: Values) -> str | None:
     """The column, beside the ends, that is called as weights are, wherever it stands; InputError for several."""
 
-    def may_weigh(column: str, kind: pyarrow.DataType) -> bool:
+    def may_weigh(at: int) -> bool:
+        kind = inner_type(schema.field(at).type)
         is_text = is_string(kind) or is_bytes(kind)
-        return _are_weights(values(column), True) if is_text else is_number(kind)
+        return _are_weights(values(schema.names[at]), True) if is_text else is_number(kind)
 
-    left = [field for field in schema if field.name not in used]
-    sure = [field.name for field in left if column_name(field.name) in SURE_WEIGHTS]
-    known = [field for field in left if column_name(field.name) in (*WEIGHT_NAMES, *INTEGER_WEIGHTS)]
-    found = sure or [field.name for field in known if may_weigh(field.name, inner_type(field.type))]
+    ends = [at for at, column in enumerate(schema.names) if column in used]
+    found = [schema.names[at] for at in named_weights(schema.names, ends, may_weigh)]
     if len({*found}) > 1:
         raise InputError(
             f"{name}: columns {', '.join(map(shown, found))} are called as weights are; one weighs the edges. Name it "
@@ -88,9 +87,8 @@ def may_be_amounts(schema: pyarrow.Schema, names: Sequence[str], values: Values)
     with decimals where a third column holds others, or text that is such numbers."""
     kinds = [inner_type(schema.field(at).type) for at in range(len(names))]
     decimals = [pyarrow.types.is_floating(kind) or pyarrow.types.is_decimal(kind) for kind in kinds]
-    known = (*WEIGHT_NAMES, *INTEGER_WEIGHTS)
     if len(names) > 2 and any(decimals[:2]) and not decimals[2]:
-        if column_name(names[2]) not in known and not is_no_weight(names[2]):  # else the third is no end
+        if not weighs(names[2]) and not is_no_weight(names[2]):  # else the third is no end
             return True
     texts = [column for column, kind in zip(names[:2], kinds, strict=False) if is_string(kind)]
     return any(held and all(map(_is_fraction, held)) for held in map(values, texts))

@@ -13,10 +13,8 @@ from pagestore.errors import InputError, UsageError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import (
-    column_name,
     first_named,
     held_fields,
-    is_no_weight,
     is_number,
     leaves_ends_open,
     likely_ends,
@@ -28,8 +26,9 @@ from pagestore.inputs.columnnames import (
     share_of_numbers,
     typed_path,
 )
+from pagestore.inputs.headerwords import is_no_weight, named_weights
 from pagestore.inputs.judge import COMMA
-from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, INTEGER_WEIGHTS, SURE_WEIGHTS, WEIGHT_NAMES, WHOLE
+from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, WHOLE
 
 MOST_COLUMNS = 3  # source, target and a weight: what edge lists have that name nothing
 SHOWN_ROWS = 3
@@ -140,6 +139,21 @@ def _edges(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     return whole if 2 * len(whole) > len(rows) else rows
 
 
+def refuse_unnamed_weights(name: str, rows: Sequence[Sequence[str]], used: tuple[int, int]) -> None:
+    """InputError where options name the ends of more than three columns without names, and others hold numbers: the
+    third would be the weight by its place alone."""
+    width = columns_in_use(rows)
+    numbers = [at for at in range(width) if at not in used and share_of_numbers(rows, at) > 0.5]
+    if width > MOST_COLUMNS and numbers:
+        held = [f"{at + 1} ({shown(next(iter(held_fields(rows, at))), 20)})" for at in numbers]
+        raise InputError(
+            f"{name}: has {width} columns without names; of those beside source and target, {', '.join(held)} "
+            f"{'hold' if len(held) > 1 else 'holds'} numbers, and may weigh the edges. Pass --weight-column N or "
+            f"--no-weights: gstream convert {typed_path(name)} STORE --source-column {used[0] + 1} --target-column "
+            f"{used[1] + 1} --no-weights."
+        )
+
+
 def weight_column(
     name: str, rows: list[list[str]], first: Sequence[str], header: Sequence[str], is_line: bool,
     used: tuple[int, int], options: InputOptions,
@@ -193,14 +207,8 @@ def _named_weight(
     name: str, rows: Sequence[Sequence[str]], header: Sequence[str], is_line: bool, used: Sequence[int]
 ) -> int | None:
     """The column, beside the ends, that is called as weights are, wherever it stands; InputError for several."""
-    sure = [at for at, word in enumerate(header) if at not in used and column_name(word) in SURE_WEIGHTS]
-    others = [
-        at
-        for at, word in enumerate(header)
-        if at not in used and column_name(word) in (*WEIGHT_NAMES, *INTEGER_WEIGHTS) and _may_weigh(rows, at)
-    ]
     said = is_line or named_ends(header) is not None  # else a comment of as many words
-    found = sure or (others if said else [])
+    found = named_weights(header, used, lambda at: said and _may_weigh(rows, at))
     if not found:
         return None
     refuse_twice(name, header[found[0]], header, WEIGHT_NUMBER)

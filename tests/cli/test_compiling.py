@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 
 import numba
 import pytest
 
-from gstream.telemetry.compiling import compile_time
+import gstream as gs
+from gstream.telemetry import compiling
+from gstream.telemetry.compiling import Stopwatch, compile_time
 from tests.cli.command import Command
 
 
@@ -34,3 +38,29 @@ def test_what_is_compiled_is_timed() -> None:
         assert once > 0
         assert numba.njit(lambda x: x + 2)(2) == 4
         assert seconds() > once
+
+
+def test_a_stopwatch_stands_while_kernels_are_compiled() -> None:
+    watch = Stopwatch(earlier=60.0)
+    assert numba.njit(lambda x: x + 3)(2) == 5
+    assert 0 < watch.compiled() and 60 <= watch.worked() <= time.perf_counter() - watch.began - watch.compiled()
+    assert watch.worked(watch.began) == 0
+
+
+def test_a_superstep_s_time_is_without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By each way to make supersteps: of a clock that says that all time goes by compiling, none is left for them."""
+    graph = gs.from_edges([0, 1], [1, 2])
+
+    class Meter:
+        reads = 0
+
+        @property
+        def seconds(self) -> float:
+            self.reads += 1
+            return 1e6 * self.reads
+
+    monkeypatch.setattr(compiling, "_meter", cache(Meter))
+    for run in (graph.bfs(source=0), graph.pagerank(), graph.pagerank(execution="async")):
+        steps = run.summary["stats"]["per_superstep"]
+        assert steps and all(step["seconds"] == 0 for step in steps)
+        assert all(step["compile_seconds"] >= 1e6 for step in steps[:1])

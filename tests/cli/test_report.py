@@ -96,6 +96,7 @@ def test_a_report_tells_of_the_run(store: Path, gstream: Command) -> None:
     last = summary["stats"]["per_superstep"][-1]
     assert [str(summary["supersteps"]), last["direction"], str(last["frontier"])] in [row[:3] for row in found.rows]
     assert any(row[:1] == ["time of the supersteps"] for row in found.rows)
+    assert not any("the table has all" in text or "resumed" in text for text in found.words)
     assert any(row[0] == "host:0: pages of in" for row in found.rows if row)
     assert "prefers-color-scheme: dark" in found.styles
     # what comes later would override the print's
@@ -104,6 +105,32 @@ def test_a_report_tells_of_the_run(store: Path, gstream: Command) -> None:
 
     assert gstream("report", "run.json", "-o", "again.html").stdout == "again.html\n"
     assert Path("again.html").read_text() == Path("run.html").read_text()
+
+
+def test_supersteps_of_a_report_go_on_behind_a_checkpoint_and_compiling_stands_apart(
+    store: Path, gstream: Command
+) -> None:
+    """A run is resumed; its trace then says what machines differ in."""
+    command = ["run", "pagerank", store, "--checkpoint", "kept", "--checkpoint-every", "2"]
+    gstream(*command, "--iterations", "5")
+    done = gstream(*command, "--iterations", "7", "--resume", "--trace", "run.json", "--report", "run.html")
+    assert done.returncode == 0, done.stderr
+    found = read("run.html")
+    assert any("Supersteps 1 to 5 were made before" in text for text in found.words)
+    trace = json.loads(Path("run.json").read_text())
+    facts = trace["otherData"]["gstream"]
+    steps = facts["stats"]["per_superstep"]
+    assert [row[0] for row in found.rows if row[1:2] == [steps[0]["direction"]]] == ["6", "7"]
+    for seconds, head in ((2.5, "compiling"), (0.0, "time")):
+        steps[0]["compile_seconds"], facts["summary"]["supersteps"] = seconds, 6
+        Path("run.json").write_text(json.dumps(trace))
+        assert gstream("report", "run.json", "-o", "again.html", "--force").returncode == 0
+        found = read("again.html")
+        assert next(row for row in found.rows if row[:1] == ["superstep"])[-1] == head
+        assert (next(row for row in found.rows if row[:2] == ["6", steps[0]["direction"]])[-1] == "2.5 s") == bool(
+            seconds
+        )
+        assert any("names 6 supersteps; the table has all 2 that" in " ".join(text.split()) for text in found.words)
 
 
 @pytest.mark.long

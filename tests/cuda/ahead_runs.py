@@ -50,7 +50,7 @@ def make(kind: str, source: int, folder: Path) -> Program:
 
 def told(outcome: RunOutcome, **unlike: Any) -> list[tuple[Any, ...]]:
     """Each superstep but for its time, and what else may be unlike."""
-    return [astuple(replace(step, seconds=0.0, **unlike)) for step in outcome.stats.per_superstep]
+    return [astuple(replace(step, seconds=0.0, compile_seconds=0.0, **unlike)) for step in outcome.stats.per_superstep]
 
 
 def note_driver_steps(monkeypatch: Any) -> list[Any]:

@@ -14,8 +14,6 @@ before.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from gstream.algorithms.support.session import Session
@@ -24,6 +22,7 @@ from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import kernel
 from gstream.hostcode.page_words import claim, list_of, part_of, vertex_of
 from gstream.hostcode.search import lower_bound
+from gstream.telemetry.compiling import Stopwatch
 from gstream.telemetry.stats import StepStats
 from pagestore.errors import UsageError
 
@@ -82,18 +81,23 @@ def relax(
             "convert with --topology both."
         )
     ranks = _Ranks(session, alpha, preference, dtype)
-    limit, change, began = max_iter if iterations is None else iterations, 0.0, time.perf_counter()
+    limit, change, watch = max_iter if iterations is None else iterations, 0.0, Stopwatch()
     kept = session.keep(rank=ranks.rank, sweeps=0, change=0.0, done=False)
     ranks.scale()
     while not kept.done and kept.sweeps < limit and session.meta.vertices:
         change, edges = ranks.sweep()
         kept.sweeps, kept.change = kept.sweeps + 1, change
         kept.done = iterations is None and change < tol
-        ended = time.perf_counter()
         session.stats.per_superstep.append(
-            StepStats("async", session.meta.vertices, edges_visited=edges, seconds=ended - began)
+            StepStats(
+                "async",
+                session.meta.vertices,
+                edges_visited=edges,
+                seconds=watch.worked(),
+                compile_seconds=watch.compiled(),
+            )  # fmt: skip
         )
-        began = ended
+        watch = Stopwatch()
         kept.boundary()
     kept.end()
     return ranks.rank, kept.sweeps, kept.done or session.meta.vertices == 0, kept.change

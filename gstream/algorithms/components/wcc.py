@@ -21,7 +21,6 @@ still change after some supersteps, union-find does the rest.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -45,6 +44,7 @@ from gstream.devices.job import DeviceMemoryError
 from gstream.programs.wcc import WCC, WCC64
 from gstream.records.held import Held
 from gstream.results.column import Answer, Column
+from gstream.telemetry.compiling import Stopwatch
 from pagestore.layout import HEAD_NEIGHBOURS
 
 ALGORITHMS = (
@@ -144,7 +144,7 @@ def _united(
 def _unite(
     session: Session, forest: Any, before: int, former: np.ndarray | None
 ) -> tuple[np.ndarray | Held, dict[str, Any]]:
-    names, began, goes_on = session.meta.topologies, time.perf_counter(), session.resumes("parent")
+    names, watch, goes_on = session.meta.topologies, Stopwatch(), session.resumes("parent")
     # whole: all pages of the first topology are swept; swept: topologies that were, page: of the next one
     if former is not None and not goes_on:
         forest.kept[:] = former
@@ -174,7 +174,7 @@ def _unite(
         if not forest.labelled:
             kept.end(forest)
         forest.label()
-        session.stats.loop_seconds = time.perf_counter() - began
+        session.stats.loop_seconds = watch.worked()
         labels, components = forest.labels()
         return labels, {"components": components, **session.finish(kept.before + kept.sweeps, True)}
     finally:
