@@ -7,11 +7,13 @@ these checksums is in /meta.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from contextlib import suppress
 
 import numpy as np
 
+from pagestore.coding.form import block_rows
 from pagestore.crc import block_crcs
 from pagestore.errors import StoreError
 from pagestore.hdf5 import Extent, StoreFile
@@ -27,6 +29,11 @@ CACHED_BLOCKS = 8  # checked blocks that an array keeps: a binary search returns
 def checksum_name(name: str) -> str:
     """Dataset that holds the block CRCs of array `name`."""
     return "checksums/" + name.replace("/", ".")
+
+
+def coded_name(name: str) -> str:
+    """Dataset that holds the sizes of the blocks of a coded array `name` (pagestore/coding/blocks.py)."""
+    return "coded/" + name.replace("/", ".")
 
 
 def block_count(nbytes: int) -> int:
@@ -65,6 +72,10 @@ def datasets_of(meta: Meta, pages: dict[str, int], head_rows: dict[str, int], na
         sets["vertices/names/bytes"] = (np.dtype("u1"), (names_bytes,))
     if meta.order != "natural":
         sets["vertices/store_of"] = (layout.id_dtype, (meta.vertices,))
+    for name, (_, words) in meta.coded_arrays.items():
+        _, shape = sets[name]
+        sets[name] = (np.dtype("<u4"), (words,))
+        sets[coded_name(name)] = (np.dtype("<u2"), (-(-shape[0] // block_rows(heads=len(shape) == 2)),))
     sums = {}
     for name, (dtype, shape) in sets.items():
         nbytes = math.prod(shape) * dtype.itemsize
@@ -72,19 +83,51 @@ def datasets_of(meta: Meta, pages: dict[str, int], head_rows: dict[str, int], na
     return {"meta": (np.dtype("u1"), (META_BYTES,)), **sums, **sets, **paged}
 
 
-class CheckedArray:
-    """An array of the store, read by element ranges; each read checks the CRCs of the blocks it touches.
+class StoredArray(ABC):
+    """An array of the store, read by ranges of rows of one dtype."""
+
+    def __init__(self, path: str, name: str, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+        self.path, self.name, self.dtype = path, name, dtype
+        self.rows = shape[0]
+        self._row_shape = shape[1:]
+        self._row_bytes = dtype.itemsize * math.prod(self._row_shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Of all rows, as they are read."""
+        return self.rows * self._row_bytes
+
+    @abstractmethod
+    def read(self, first: int = 0, last: int | None = None) -> np.ndarray:
+        """Rows [first, last) as a new array. Raises StoreError on a wrong CRC."""
+
+    @abstractmethod
+    def keep(self) -> None:
+        """Load an array of up to CACHED_BLOCKS blocks of bytes into memory, for when the file is not there."""
+
+    def block_rows(self) -> tuple[int, int]:
+        """(rows, blocks): the fewest rows that take whole blocks of bytes, and how many."""
+        shared = math.gcd(BLOCK_BYTES, max(1, self._row_bytes))
+        return BLOCK_BYTES // shared, max(1, self._row_bytes // shared)
+
+    def _range(self, first: int, last: int | None) -> int:
+        """The end of a range that is to be read."""
+        last = self.rows if last is None else last
+        if not 0 <= first <= last <= self.rows:
+            raise IndexError(f"rows {first} to {last} of {self.name}, which has {self.rows}")
+        return last
+
+
+class CheckedArray(StoredArray):
+    """One that lies in the file as it is read; each read checks the CRCs of the blocks it touches.
 
     Threads may share it. It needs no lock, which a forked child might find taken: each step on the cache is a single
     one of the interpreter.
     """
 
     def __init__(self, path: str, name: str, file: StoreFile, extent: Extent, crcs: np.ndarray):
-        self.path, self.name, self.dtype = path, name, extent.dtype
-        self.rows = extent.shape[0]
+        super().__init__(path, name, extent.dtype, extent.shape)
         self._file, self._extent, self._crcs = file, extent, crcs
-        self._row_shape = extent.shape[1:]
-        self._row_bytes = extent.dtype.itemsize * math.prod(self._row_shape)
         self._cache: OrderedDict[int, np.ndarray] = OrderedDict()
         self._whole: np.ndarray | None = None  # all bytes, once `keep` was called
 
@@ -92,10 +135,7 @@ class CheckedArray:
         return {**vars(self), "_cache": OrderedDict()}
 
     def read(self, first: int = 0, last: int | None = None) -> np.ndarray:
-        """Rows [first, last) as a new array. Raises StoreError on a wrong CRC."""
-        last = self.rows if last is None else last
-        if not 0 <= first <= last <= self.rows:
-            raise IndexError(f"rows {first} to {last} of {self.name}, which has {self.rows}")
+        last = self._range(first, last)
         begin, end = first * self._row_bytes, last * self._row_bytes
         low, high = begin // BLOCK_BYTES, -(-end // BLOCK_BYTES)
         if begin == end:
@@ -108,11 +148,6 @@ class CheckedArray:
             data = self._blocks(low, high)[begin - low * BLOCK_BYTES : end - low * BLOCK_BYTES]
         return data.view(self.dtype).reshape(last - first, *self._row_shape)
 
-    def block_rows(self) -> tuple[int, int]:
-        """(rows, blocks): the fewest rows that take whole blocks, and how many."""
-        shared = math.gcd(BLOCK_BYTES, max(1, self._row_bytes))
-        return BLOCK_BYTES // shared, max(1, self._row_bytes // shared)
-
     def _block(self, number: int) -> np.ndarray:
         block = self._cache.get(number)
         if block is None:
@@ -124,7 +159,6 @@ class CheckedArray:
         return block
 
     def keep(self) -> None:
-        """Load an array of up to CACHED_BLOCKS blocks into memory, for when the file is not there."""
         if len(self._crcs) <= CACHED_BLOCKS and self._whole is None:
             self._whole = self._blocks(0, len(self._crcs))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pagestore.arrays import BLOCK_BYTES, CheckedArray
+from pagestore.arrays import BLOCK_BYTES, StoredArray
 from pagestore.errors import GstreamError, StoreError, UsageError, plain
 from pagestore.inputs.idspelling import meant
 from pagestore.inputs.signatures import INTEGER
@@ -37,7 +37,7 @@ def nowhere(index: int) -> str:
 class UserIds:
     """Translates between the three names of the vertices of one open store. arrays: the store's, by dataset."""
 
-    def __init__(self, path: str, meta: Meta, arrays: dict[str, CheckedArray]):
+    def __init__(self, path: str, meta: Meta, arrays: dict[str, StoredArray]):
         self._path, self._meta, self._arrays = path, meta, arrays
         self._id_dtype = PageLayout(meta.page_bytes, meta.id_bytes).id_dtype
         self._inverse: np.ndarray | None = None

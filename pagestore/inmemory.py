@@ -107,6 +107,10 @@ class _NoFolder(WorkFolder):
     def open(self, resume: bool, fingerprint: dict[str, Any]) -> None:
         """Nothing is there."""
 
+    def maybe_file(self, name: str) -> Path | None:
+        """None."""
+        return None
+
     def used_bytes(self) -> int:
         """None."""
         return 0

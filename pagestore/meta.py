@@ -25,6 +25,7 @@ NEEDS: dict[str, tuple[str, ...]] = {  # features, and the fields of each
     "striped": ("stripes", "stripe_pages"),
     "compressed": ("stored_bytes", "stored_weights"),
     "part": ("part", "parts", "part_stretch"),
+    "coded_arrays": ("coded_arrays",),
 }
 MOST_STRIPES = 64
 MOST_PARTS = 4096
@@ -53,7 +54,8 @@ class Meta:
     that hold the pages, none when the store is one file; `stripe_pages`: pages of a stretch (pagestore/spread.py).
     `stored_bytes`, `stored_weights`: bytes of all coded pages, and of their weights, by topology; none when pages are
     not coded (pagestore/coding/form.py). `part` of `parts`: which pages the store holds, by stretches of `part_stretch`
-    pages (pagestore/manifest.py); 0 of 0: all.
+    pages (pagestore/manifest.py); 0 of 0: all. `coded_arrays`: rows, and words of 4 bytes that they take coded, of each
+    array of heads and degrees; none where they are not coded (pagestore/coding/blocks.py).
     """
 
     vertices: int
@@ -88,6 +90,7 @@ class Meta:
     part: int = 0
     parts: int = 0
     part_stretch: int = 0
+    coded_arrays: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def compressed(self) -> bool:
@@ -97,7 +100,11 @@ class Meta:
     @property
     def needs(self) -> list[str]:
         """Features that a reader of the store must know."""
-        return ["striped"] * bool(self.stripes) + ["compressed"] * self.compressed + ["part"] * bool(self.parts)
+        has = {
+            "striped": self.stripes, "compressed": self.compressed, "part": self.parts,
+            "coded_arrays": self.coded_arrays,
+        }  # fmt: skip
+        return [name for name, there in has.items() if there]
 
     @property
     def version(self) -> int:
@@ -142,6 +149,7 @@ class Meta:
                 self.compressed and (self.columns != 1 or bool(self.stripes) or self.parts > 0),
             f"it is part {self.part} of {self.parts}, by {self.part_stretch} pages": self.parts > 0
                 and (not self.part < self.parts <= MOST_PARTS or self.part_stretch < 1 or bool(self.stripes)),
+            "its coded arrays are not those of its graph": bool(self.coded_arrays) and not self._arrays_coded(),
             "min_weight or max_weight is no number":
                 any(type(weight) not in (int, float, type(None)) for weight in (self.min_weight, self.max_weight)),
             "id_base, provenance or uuid has the wrong type": type(self.id_base) is not int
@@ -152,6 +160,21 @@ class Meta:
                 raise StoreError(f"{where}: {what}. {REBUILD}")
         if self.stripes:
             self._check_stripes(where)
+
+    def _arrays_coded(self) -> bool:
+        """Whether coded arrays are those that a converter codes, with rows and words that they may have."""
+        heads = {f"topology/{name}/heads" for name in self.topologies} if self.heads else set()
+        degrees = {"vertices/out_degree"} | ({"vertices/in_degree"} if self.directed else set())
+        found = self.coded_arrays if isinstance(self.coded_arrays, dict) else {}
+        if not self.compressed or found.keys() != heads | degrees:
+            return False
+        for name, counts in found.items():
+            if not isinstance(counts, list) or len(counts) != 2 or any(type(one) is not int for one in counts):
+                return False
+            rows, words = counts
+            if not 0 <= words < _LIMIT or not 0 <= rows <= self.vertices or (name in degrees and rows != self.vertices):
+                return False
+        return True
 
     def _check_stripes(self, where: str) -> None:
         """Names that lead out of the folders that the user named are refused before anything is opened."""

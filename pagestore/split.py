@@ -134,8 +134,8 @@ class _Splitter:
         stretch = max(1, min(self.step, fewest // (STRETCHES_A_PART * parts)))
         self.metas = [
             replace(
-                store.meta, heads=heads, stripes=(), stripe_pages=0, stored_bytes={}, stored_weights={}, part=part,
-                parts=parts, part_stretch=stretch,
+                store.meta, heads=heads, stripes=(), stripe_pages=0, part=part, parts=parts, part_stretch=stretch,
+                stored_bytes={}, stored_weights={}, coded_arrays={},
             )
             for part in range(parts)
         ]  # fmt: skip

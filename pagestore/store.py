@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pagestore import hdf5
-from pagestore.arrays import CheckedArray, block_count, checksum_name, datasets_of
+from pagestore.arrays import CheckedArray, StoredArray, block_count, checksum_name, coded_name, datasets_of
+from pagestore.coding.arrays import CodedArray
 from pagestore.crc import crc32
 from pagestore.errors import GstreamError, StoreError, UsageError
 from pagestore.hdf5 import Extent, StoreFile
@@ -74,11 +76,11 @@ class Store:
         try:
             self.meta, checksums = self._read_meta()
             self.layout = PageLayout(self.meta.page_bytes, self.meta.id_bytes)
-            pages = self._check_datasets()
+            pages, coded = self._check_datasets()
             self.stripes = open_stripes(path, self.meta, pages, folders)
             nbytes = os.fstat(file.opened().fileno()).st_size
             self.file_bytes = nbytes + sum(stripe.nbytes for stripe in self.stripes)
-            self._arrays = self._open_arrays(checksums)
+            self._arrays = self._open_arrays(checksums, coded)
             self._ids = UserIds(path, self.meta, self._arrays)
             files = self.stripes or [Stripe(self.file, self._extents, self.file_bytes)]
             self._topologies = {
@@ -183,7 +185,7 @@ class Store:
         """Store IDs (u8[n]) of user IDs. Raises `error` for one that is no vertex, beginning with where(its index)."""
         return self._ids.lookup(ids, what, error, where)
 
-    def array(self, name: str) -> CheckedArray:
+    def array(self, name: str) -> StoredArray:
         """An array of the store by its dataset's name, such as "vertices/out_degree"."""
         return self._arrays[name]
 
@@ -207,26 +209,27 @@ class Store:
         self.file.seal_at(extent.offset, data[:SEAL_BYTES].tobytes())
         return decode_meta(data.tobytes(), self.path)
 
-    def _check_datasets(self) -> dict[str, int]:
+    def _check_datasets(self) -> tuple[dict[str, int], dict[str, tuple]]:
         """Dtype and shape of every dataset follow from the description; sizes were held against the file's.
 
-        Returns how many pages each topology has.
+        Returns how many pages each topology has, and dtype and shape of each array that is coded.
         """
         found = {name: (extent.dtype, extent.shape) for name, extent in self._extents.items()}
         rows = {name: next(iter(shape), 0) for name, (_, shape) in found.items()}  # a shape may be ()
         pages, heads = {}, {}
         for name in self.meta.topologies:
             pages[name] = rows.get(f"topology/{name}/directory", 0)
-            listed = rows.get(f"topology/{name}/heads", 0)
+            listed = self.meta.coded_arrays.get(f"topology/{name}/heads", [rows.get(f"topology/{name}/heads", 0)])[0]
             heads[name] = self.meta.vertices if self.meta.order == "natural" else min(listed, self.meta.vertices)
         names_bytes = rows.get("vertices/names/bytes", 0)
         for name, expected in datasets_of(self.meta, pages, heads, names_bytes).items():
             if found.get(name) != expected:
                 raise StoreError(f"{self.path}: dataset {name} is missing or has another type or size. {REBUILD}")
-        return pages
+        plain = datasets_of(replace(self.meta, coded_arrays={}), pages, heads, names_bytes)
+        return pages, {name: plain[name] for name in self.meta.coded_arrays}
 
-    def _open_arrays(self, checksums: dict[str, int]) -> dict[str, CheckedArray]:
-        arrays = {}
+    def _open_arrays(self, checksums: dict[str, int], coded: dict[str, tuple]) -> dict[str, StoredArray]:
+        arrays: dict[str, CheckedArray] = {}
         for name, extent in self._extents.items():
             sums = self._extents.get(checksum_name(name))
             if sums is None:
@@ -238,4 +241,5 @@ class Store:
             if checksums.get(name) != crc32(crcs.tobytes()):
                 raise StoreError(f"{self.path}: {checksum_name(name)} fails its checksum. {REBUILD}")
             arrays[name] = CheckedArray(self.path, name, self.file, extent, crcs)
-        return arrays
+        sizes = {name: arrays.pop(coded_name(name)).read() for name in coded}
+        return arrays | {name: CodedArray(arrays[name], sizes[name], *kind) for name, kind in coded.items()}

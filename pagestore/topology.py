@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pagestore.arrays import CheckedArray
+from pagestore.arrays import StoredArray
 from pagestore.coding.form import ROUND_WORDS
 from pagestore.coding.places import Places
 from pagestore.errors import StoreError, UsageError
@@ -31,7 +31,7 @@ class Topology(PageSet):
     """
 
     small_pages: int
-    _heads: CheckedArray | None
+    _heads: StoredArray | None
 
     @property
     def edges(self) -> int:
@@ -67,7 +67,7 @@ class Topology(PageSet):
 
 
 def open_topology(
-    path: str, name: str, meta: Meta, arrays: dict[str, CheckedArray], files: Sequence[Stripe],
+    path: str, name: str, meta: Meta, arrays: dict[str, StoredArray], files: Sequence[Stripe],
     user_ids: Callable[[list[int], bool], list[str]], spread: Spread,
 ) -> Topology:  # fmt: skip
     """Read and check the directory of topology `name`. files: those that hold its pages, as `spread` says; user_ids:
@@ -97,7 +97,7 @@ def open_topology(
 
 
 def _places(
-    arrays: dict[str, CheckedArray], meta: Meta, name: str, layout: PageLayout, weight_dtype: np.dtype | None, path: str
+    arrays: dict[str, StoredArray], meta: Meta, name: str, layout: PageLayout, weight_dtype: np.dtype | None, path: str
 ) -> Places | None:
     """Where coded pages lie, and their weights; None where pages are not coded. Raises StoreError."""
     if not meta.compressed:

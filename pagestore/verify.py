@@ -88,7 +88,7 @@ def verify(
     with nullcontext(path) if isinstance(path, Store) else open_whole(name, stripes) as store:
         paged = [topology.stored_bytes for topology in map(store.topology, store.meta.topologies)]
         others = store.parts[1:] if isinstance(store, JoinedStore) else []
-        arrays = [one.extents[name].nbytes for one in (store, *others) for name in one.array_names]
+        arrays = [one.array(name).nbytes for one in (store, *others) for name in one.array_names]
         total = sum(paged) + sum(arrays)
 
         def advance(nbytes: int) -> None:

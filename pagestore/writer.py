@@ -33,7 +33,8 @@ from pagestore.stripes import header_of, own_stripes, spread_of, stripe_datasets
 MOST_ALIGNED = 1 << 20  # pages start at multiples of min(page, 1 MiB)
 READ_BLOCKS = 16  # of arrays read back at a time, by all threads together
 FIXED = ("uuid", "vertices", "edges", "directed", "weighted", "page_bytes", "id_bytes", "order")  # root's attributes
-_LAID_OUT = (*FIXED, "columns", "padding_words", "stripes", "stripe_pages", "stored_bytes", "stored_weights")
+_CODED = ("stored_bytes", "stored_weights", "coded_arrays")
+_LAID_OUT = (*FIXED, "columns", "padding_words", "stripes", "stripe_pages", *_CODED)
 
 
 class StoreWriter:
@@ -54,7 +55,7 @@ class StoreWriter:
         self.path = os.fspath(path)
         self.meta, self.plans = meta, plans
         pages = {name: plan.pages for name, plan in plans.items()}
-        heads = {name: head_rows(meta, plan) for name, plan in plans.items()}
+        heads = {name: head_rows(meta.order, meta.vertices, plan) for name, plan in plans.items()}
         self.datasets = datasets_of(meta, pages, heads, names_bytes)
         self.directories = {name: plan.directory.copy() for name, plan in plans.items()}
         if column_facts(plans) != {"columns": meta.columns, "padding_words": meta.padding_words}:
@@ -111,11 +112,13 @@ class StoreWriter:
         self._written[topology][first : first + len(pages)] = True
 
     def head_rows(self, topology: str) -> int:
-        """Rows of a topology's heads."""
-        return self.datasets[f"topology/{topology}/heads"][1][0] if self.meta.heads else 0
+        """Rows of a topology's heads that are written with its pages; 0 where they are coded."""
+        whole = self.meta.heads and not self.meta.coded_arrays
+        return self.datasets[f"topology/{topology}/heads"][1][0] if whole else 0
 
     def write_array(self, name: str, first: int, rows: np.ndarray) -> None:
-        """Write rows first..first+n-1 of an array, for example "vertices/out_degree" or "topology/out/heads"."""
+        """Write rows first..first+n-1 of an array, for example "vertices/out_degree" or "topology/out/heads"; of one
+        that is coded, its words."""
         dtype = self.main.extents[name].dtype
         self.main.put(name, first, np.ascontiguousarray(rows, dtype))
 
@@ -215,6 +218,6 @@ def column_facts(plans: dict[str, PagePlan]) -> dict[str, Any]:
     return {"columns": columns, "padding_words": {name: plan.padding_words for name, plan in plans.items()}}
 
 
-def head_rows(meta: Meta, plan: PagePlan) -> int:
+def head_rows(order: str, vertices: int, plan: PagePlan) -> int:
     """Rows of a topology's heads: every vertex in natural order, else up to the last vertex that has edges."""
-    return meta.vertices if meta.order == "natural" else plan.last_with_edges + 1
+    return vertices if order == "natural" else plan.last_with_edges + 1

@@ -109,6 +109,42 @@ def page_of(data: bytes, page_bytes: int, id_bytes: int, records: int, edges: in
     return data[:32] + b"".join(word.to_bytes(id_bytes, "little") for word in every)
 
 
+def rows_of(data: bytes, heads: bool, first: int, rows: int, id_bytes: int) -> list[list[int]]:
+    """The rows that a block of a coded array stands for: neighbours of vertices first..first+rows-1, or numbers."""
+    offset, packed, items, flags = struct.unpack_from("<4I", data)
+    widths, header = [packed >> 6 * k & 63 for k in range(5)], 12 if heads else 4
+    if offset != header or packed >> 30 or max(widths) > (32 if id_bytes == 4 else 63) or items > 1024:
+        raise ValueError("a block's header")
+    found, end = chunk_items(Bits(data), 32 * header, items, widths)
+    if -(-end // 32) * 4 != len(data):
+        raise ValueError("words that nothing uses")
+    if not heads:
+        if flags or items != rows or any(kind > 2 for kind, _ in found):
+            raise ValueError("numbers")
+        return [[field] for _, field in found]
+    if flags > 3:
+        raise ValueError("flags")
+    has = Bits(data[16:48])
+    mask, lists = (1 << 8 * id_bytes) - 1, [[] for _ in range(rows)]
+    owners, last = [number for number in range(rows) if has.take(number, 1)], 0
+    owner = -1
+    for kind, field in found:
+        if kind > 2:
+            if not owners:
+                raise ValueError("a row that has no neighbours")
+            owner = owners.pop(0)
+            apart = field // 2 if field % 2 == 0 else -(field + 1) // 2
+            last = first + owner + apart if flags & 1 else field
+        elif owner < 0:
+            raise ValueError("a gap before any neighbour")
+        else:
+            last += field + (0 if flags & 2 else 1)
+        lists[owner].append(last & mask)
+    if owners or max(map(len, lists)) > 4:
+        raise ValueError("rows")
+    return lists
+
+
 def weights_of(data: bytes, page_bytes: int, kind: str, begin: int, end: int) -> bytes:
     """The weights page that coded weights stand for; kind: u1, i4, u4 or f4."""
     bits, width = Bits(data), int.from_bytes(data[:4], "little")

@@ -74,6 +74,37 @@ def _last_start(stream, plane, second, third, items):
     return found
 
 
+@compiled(inline="always")
+def chunk_in(stream, at, last, items, widths, most_width):
+    """Of a chunk that begins at word `at`: how many items are of class 1 or more and of class 3 or more, and the word
+    after it, which is 0 where it does not end before word `last` or is wider than it may be."""
+    planes, end = (items + U31) >> U5, last << U5
+    w0, w1, w2, w3, w4 = (
+        widths & U63, widths >> np.uint64(6) & U63, widths >> np.uint64(12) & U63, widths >> np.uint64(18) & U63,
+        widths >> np.uint64(24),
+    )  # fmt: skip
+    if at + planes > last or max(w0, w1, w2, w3, w4) > most_width:
+        return U0, U0, U0
+    plane, second = at << U5, (at + planes) << U5
+    n1 = _ones(stream, plane, items)
+    third = second + n1
+    if third > end or _ones(stream, plane + items, (planes << U5) - items):
+        return U0, U0, U0
+    n2 = _ones(stream, second, n1)
+    fourth = third + n2
+    if fourth > end:
+        return U0, U0, U0
+    n3 = _ones(stream, third, n2)
+    fields = fourth + n3
+    if fields > end:
+        return U0, U0, U0
+    n4 = _ones(stream, fourth, n3)
+    bits = (items - n1) * w0 + (n1 - n2) * w1 + (n2 - n3) * w2 + (n3 - n4) * w3 + n4 * w4
+    if fields + bits > end:
+        return U0, U0, U0
+    return n1, n3, (fields + bits + U31) >> U5
+
+
 @compiled
 def _sound(words, stream, records, edges, id_words, most_width):
     flags, count = np.uint64(words[form.FLAGS]), np.uint64(words.size)
@@ -92,44 +123,22 @@ def _sound(words, stream, records, edges, id_words, most_width):
         begin = (np.uint64(chunk) - (U0 if of_vertices else vertex_chunks)) * CHUNK
         items = min(CHUNK, (records if of_vertices else edges) - begin)
         planes = (items + U31) >> U5
-        if np.uint64(words[entry]) != at or at + planes > last:
+        if np.uint64(words[entry]) != at:
             return False
         if words[entry + np.uint64(form.LISTS)] != lists or words[entry + np.uint64(form.LAST_START)] != last_start:
             return False
-        packed, plane, end = np.uint64(words[entry + np.uint64(form.WIDTHS)]), at << U5, last << U5
-        w0, w1, w2, w3, w4 = (
-            packed & U63, packed >> np.uint64(6) & U63, packed >> np.uint64(12) & U63, packed >> np.uint64(18) & U63,
-            packed >> np.uint64(24),
-        )  # fmt: skip
-        if max(w0, w1, w2, w3, w4) > most_width:
+        plane = at << U5
+        n1, n3, after = chunk_in(stream, at, last, items, np.uint64(words[entry + np.uint64(form.WIDTHS)]), most_width)
+        if after == U0:
             return False
-        second = plane + (planes << U5)
-        n1 = _ones(stream, plane, items)
-        if _ones(stream, plane + items, (planes << U5) - items):
-            return False
-        third = second + n1
-        if third > end:
-            return False
-        n2 = _ones(stream, second, n1)
-        fourth = third + n2
-        if fourth > end:
-            return False
-        n3 = _ones(stream, third, n2)
-        fields = fourth + n3
-        if fields > end:
-            return False
-        n4 = _ones(stream, fourth, n3)
-        bits = (items - n1) * w0 + (n1 - n2) * w1 + (n2 - n3) * w2 + (n3 - n4) * w3 + n4 * w4
-        if fields + bits > end:
-            return False
-        at = (fields + bits + U31) >> U5
+        at = after
         if of_vertices:
             if n3 != U0:
                 return False
         else:
-            if begin == U0 and not (
-                stream[plane >> np.uint64(6)] >> (plane & U63) & window(stream, second) & window(stream, third) & U1
-            ):
+            second = plane + (planes << U5)
+            third = second + n1
+            if begin == U0 and not (window(stream, plane) & window(stream, second) & window(stream, third) & U1):
                 return False
             lists += n3
             if n3 != U0:
@@ -140,7 +149,7 @@ def _sound(words, stream, records, edges, id_words, most_width):
 
 
 @compiled
-def _decode_chunk(words, stream, entry, items, value, starts, sizes):
+def decode_chunk(words, stream, entry, items, value, starts, sizes):
     """Fields of a chunk's items, value u8[items]; starts u4[32]: a bit an item, 1 where a list begins.
 
     The bits of 32 items are put below each other first, so that their widths are summed side by side. sizes: scratch,
@@ -192,7 +201,7 @@ def _decode(words, stream, page, records, edges, id_words, header_words, value, 
         last = first - one
         for begin in range(U0, records, CHUNK):
             items = min(CHUNK, records - np.uint64(begin))
-            _decode_chunk(words, stream, entry, items, value, starts, sizes)
+            decode_chunk(words, stream, entry, items, value, starts, sizes)
             for k in range(items):
                 last += value[k] + one
                 page[slots - two * (np.uint64(begin) + np.uint64(k) + one)] = last
@@ -203,7 +212,7 @@ def _decode(words, stream, page, records, edges, id_words, header_words, value, 
     at, record, slot, last = header_words, header_words, slots, U0
     for begin in range(U0, edges, CHUNK):
         items = min(CHUNK, edges - np.uint64(begin))
-        _decode_chunk(words, stream, entry, items, value, starts, sizes)
+        decode_chunk(words, stream, entry, items, value, starts, sizes)
         for k in range(U0, items, U32):
             begins, i, end = np.uint64(starts[np.uint64(k) >> U5]), np.uint64(k), min(np.uint64(k) + U32, items)
             while True:

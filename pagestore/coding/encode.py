@@ -77,7 +77,7 @@ class Coders:
 
 
 @compiled
-def _facts(words, header_words, records):
+def _facts(words, header_words, records, id_words):
     """Flags of a page: what its lists and vertices are like."""
     one, two = np.uint64(1), np.uint64(2)
     at, flags = header_words, U0
@@ -87,7 +87,7 @@ def _facts(words, header_words, records):
         vertex, size = np.uint64(words[slots - two * (np.uint64(i) + one)]), np.uint64(words[at])
         first = np.uint64(words[at + one])
         absolute += bit_length(first)
-        relative += bit_length(_zigzag(first, vertex))
+        relative += bit_length(zigzag(first, vertex, id_words))
         repeats = False
         for j in range(at + two, at + one + size):
             repeats |= words[np.uint64(j)] == words[np.uint64(j) - one]
@@ -103,9 +103,12 @@ def _facts(words, header_words, records):
 
 
 @compiled(inline="always")
-def _zigzag(value, base):
-    """The difference of two IDs as a number that is small when they are near: 0, -1, 1, -2 as 0, 1, 2, 3."""
+def zigzag(value, base, id_words):
+    """The difference of two IDs, modulo what IDs hold, as a number that is small when they are near: 0, -1, 1, -2 as
+    0, 1, 2, 3."""
     apart = np.int64(value - base)
+    if id_words == U1:
+        apart = np.int64(np.int32(np.uint32(apart)))
     return np.uint64((apart << 1) ^ (apart >> 63))
 
 
@@ -113,7 +116,7 @@ def _zigzag(value, base):
 def _code_page(words, header_words, records, edges, id_words, out, write, value, scratch, counts):
     """Words that a coded page takes without its tail; `out` has them, and zeros behind, if `write`."""
     one, two = np.uint64(1), np.uint64(2)
-    flags = _facts(words, header_words, records)
+    flags = _facts(words, header_words, records, id_words)
     less = U0 if flags & REPEATS else one
     entry_words = np.uint64(form.CARRY) + id_words
     vertex_chunks = (records + CHUNK - one) // CHUNK if flags & SPARSE else U0
@@ -136,7 +139,7 @@ def _code_page(words, header_words, records, edges, id_words, out, write, value,
                 counts[0, lengths[i]] += 1
             if write:
                 _write_entry(out, entry, id_words, end, U0, U0, carry)
-            end = _code_chunk(value, items, counts, out, entry, end, write, scratch)
+            end = code_chunk(value, items, counts, out, entry, end, write, scratch)
             entry += entry_words
     at, left, lists, last, last_start, vertex = header_words, U0, U0, U0, U0, U0
     for begin in range(U0, edges, CHUNK):
@@ -152,7 +155,7 @@ def _code_page(words, header_words, records, edges, id_words, out, write, value,
                 last = np.uint64(words[at + one])
                 at += two
                 last_start = np.uint64(begin) + k
-                value[k] = _zigzag(last, vertex) if flags & RELATIVE else last
+                value[k] = zigzag(last, vertex, id_words) if flags & RELATIVE else last
                 size = bit_length(value[k])
                 counts[1, size] += 1
                 lengths[k] = np.uint8(size + np.uint64(LENGTHS))
@@ -166,7 +169,7 @@ def _code_page(words, header_words, records, edges, id_words, out, write, value,
                 lengths[k] = np.uint8(bit_length(value[k]))
                 counts[0, lengths[k]] += 1
                 k += one
-        end = _code_chunk(value, items, counts, out, entry, end, write, scratch)
+        end = code_chunk(value, items, counts, out, entry, end, write, scratch)
         entry += entry_words
     if write:
         out[end : end + np.uint64(form.TAIL_WORDS + form.ROUND_WORDS)] = np.uint32(0)
@@ -227,7 +230,7 @@ def _start_widths(counts):
 
 
 @compiled
-def _code_chunk(value, items, counts, out, entry, begin, write, scratch):
+def code_chunk(value, items, counts, out, entry, begin, write, scratch):
     """The word after a chunk that starts at word `begin`. value: u8[items], fields; counts: of their lengths."""
     w0, w1, w2, gap_bits = _gap_widths(counts[0])
     w3, w4, start_bits = _start_widths(counts[1])

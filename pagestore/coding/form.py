@@ -44,3 +44,15 @@ def most_width(id_bytes: int) -> int:
 def chunks(items: int) -> int:
     """How many chunks a stream of so many items has."""
     return -(-items // CHUNK)
+
+
+# Blocks of coded arrays: heads and degrees (pagestore/coding/blocks.py). A block has a header, then one chunk.
+HEAD_ROWS, NUMBER_ROWS = 256, CHUNK  # rows of a block: as many items as a chunk has, or fewer
+ITEMS, BLOCK_FLAGS = 2, 3  # words of the header, after OFFSET and WIDTHS
+NUMBERS_HEADER, HEADS_HEADER = 4, 4 + HEAD_ROWS // 32  # words: heads have a bit a row, 1 where it has neighbours
+BLOCK_ROOM = 2 * CHUNK + 256  # words of 8 bytes: more than any block takes
+
+
+def block_rows(heads: bool) -> int:
+    """Rows of a block of an array: of heads, or of numbers."""
+    return HEAD_ROWS if heads else NUMBER_ROWS

@@ -150,13 +150,19 @@ def store_bytes(
     return topologies * pages * page, topologies * heads + vectors + (1 << 20)
 
 
-def work_bytes(budget: Budget) -> tuple[int, int]:
-    """Temporary bytes at the height of the shuffles, and what of them is still there while pages are packed."""
+def work_bytes(budget: Budget, heads: int) -> tuple[int, int]:
+    """Temporary bytes at most, and what of them is there while pages are packed. heads: bytes of those that will be
+    coded."""
     if budget.results_in_memory:
-        return 0, 0
+        return heads, heads
     results = budget.keys * (budget.target_bytes + budget.weight_bytes) + budget.vertices * 8
     keys = 0 if budget.keys_in_memory else budget.keys * (KEY_BYTES + budget.weight_bytes)
-    return budget.shuffles * results + keys, budget.shuffles * results
+    return budget.shuffles * results + max(keys, heads), budget.shuffles * results + heads
+
+
+def waiting_heads(vertices: int, topologies: int, options: ConvertOptions, id_bytes: int) -> int:
+    """Bytes of heads that lie in temporary files until they are coded."""
+    return 0 if options.compress == "off" or not options.heads else topologies * vertices * HEAD_NEIGHBOURS * id_bytes
 
 
 def same_disk(first: Path, second: Path) -> bool:
@@ -285,7 +291,7 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
         held = room_for_order(vertices, 4 if vertices <= 1 << 32 else 8, options.workers, options.memory_bytes)
     budget = Budget(options.memory_bytes, options.workers, width, id_bytes, held, vertices, stored, shuffles)
     pages, rest = store_bytes(vertices, stored, topologies, options, id_bytes, width, known is None)
-    work, kept = work_bytes(budget)
+    work, kept = work_bytes(budget, waiting_heads(vertices, topologies, options, id_bytes))
     folder = store.absolute().parent
     # One core's share for each stored edge and shuffle; reading runs beside it only where the source is ours.
     seconds = stored * shuffles * NS_PER_KEY * 1e-9 / options.workers + edges * read_seconds

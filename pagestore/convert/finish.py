@@ -7,13 +7,15 @@ import os
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pagestore.arrays import degree_dtype
 from pagestore.coding.places import Places
-from pagestore.convert.coded import LEAST_SAVED, Measure, coded_bytes, coded_facts, raw_bytes
+from pagestore.convert.coded import LEAST_SAVED, CodedRows, Coding, Measure, RowVector, coded_bytes, raw_bytes
 from pagestore.convert.crew import Ticker, run_crew
 from pagestore.convert.estimate import Budget, check_space
 from pagestore.convert.identity import Identity
@@ -30,7 +32,7 @@ from pagestore.meta import FORMAT, VERSION, Meta
 from pagestore.pack import Lists, pack_heads, pack_large, pack_small
 from pagestore.planning import PagePlan, PagePlanner, PageRange
 from pagestore.stripes import own_stripes, stripe_names, stripe_paths, stripes_of
-from pagestore.writer import StoreWriter, column_facts
+from pagestore.writer import StoreWriter, column_facts, head_rows
 
 LARGE_BUFFER_BYTES = 16 << 20  # pages of one hub packed at a time
 NAMESPACE = uuid.UUID("6f1c2a50-7d0e-5b52-9a34-2f6f0c1d8e47")  # of the UUIDs of stores
@@ -160,13 +162,37 @@ def pack_topologies(
     ticker.finish()
 
 
-def choose_coding(job: Job, edges: dict[str, SortedEdges], plans: dict[str, PagePlan]) -> dict[str, Places]:
-    """Where coded pages will lie; {} where pages are stored as they are."""
+@contextmanager
+def coding_of(
+    job: Job, edges: dict[str, SortedEdges], plans: dict[str, PagePlan], degrees: dict[str, Vector]
+) -> Iterator[Coding]:
+    """What is coded in the store, for as long as it is written."""
     if job.options.compress == "off":
-        return {}
-    measure = Measure(plans, job.weight_dtype)
-    pack_topologies(edges, plans, measure, job.budget.range_edges, job.threads, job.hook, "measure")
-    places, raw = measure.places(), raw_bytes(plans, job.weight_dtype)
+        yield Coding()
+        return
+    heads = {}
+    with ExitStack() as kept:
+        for name, plan in plans.items() if job.options.heads else ():
+            rows = head_rows(job.report.order, job.identity.vertices, plan)
+            vector = Vector(rows * HEAD_NEIGHBOURS, plan.layout.id_dtype, job.work.maybe_file(f"{name}.heads"))
+            kept.callback(vector.close)
+            heads[f"topology/{name}/heads"] = RowVector(vector, HEAD_NEIGHBOURS)
+        measure = Measure(plans, job.weight_dtype, heads)
+        pack_topologies(edges, plans, measure, job.budget.range_edges, job.threads, job.hook, "measure")
+        places = _chosen(job, plans, measure.places())
+        if not places:
+            yield Coding()
+            return
+        arrays = [CodedRows(name, rows, rows.vector.dtype, job.threads) for name, rows in heads.items()]
+        for name in ("out", "in") if job.directed else ("out",):
+            dtype = degree_dtype(_largest(degrees[name]))
+            arrays.append(CodedRows(f"vertices/{name}_degree", RowVector(degrees[name]), dtype, job.threads))
+        yield Coding(places, arrays)
+
+
+def _chosen(job: Job, plans: dict[str, PagePlan], places: dict[str, Places]) -> dict[str, Places]:
+    """The places of coded pages; {} where `--compress auto` finds that coding saves too little."""
+    raw = raw_bytes(plans, job.weight_dtype)
     coded = coded_bytes(places)
     if job.options.compress == "auto" and coded > (1 - LEAST_SAVED) * raw:
         share = coded / raw if raw else 1.0
@@ -244,7 +270,7 @@ def stretch_of(plans: dict[str, PagePlan], stripes: int) -> int:
 
 def describe(
     job: Job, first: SortedEdges, edges: dict[str, SortedEdges], plans: dict[str, PagePlan],
-    degrees: dict[str, Vector], places: dict[str, Places],
+    degrees: dict[str, Vector], coding: Coding,
 ) -> Meta:  # fmt: skip
     """The store's description; its UUID follows from input, options and content."""
     identity, options = job.identity, job.options
@@ -280,7 +306,7 @@ def describe(
         max_in_degree=largest.get("in", largest["out"]), self_loops=first.loops, duplicates=first.duplicates - left,
         dropped_duplicates=dropped, dropped_self_loops=job.report.dropped_self_loops,
         dropped_lines=job.source.skipped.count, uuid=store_uuid, provenance=provenance, **weights, **striped,
-        **column_facts(plans), **coded_facts(places),
+        **column_facts(plans), **coding.facts,
     )  # fmt: skip
 
 
@@ -302,20 +328,30 @@ def write_store(
     """Write NAME.partial, rename it, and tell the report. `degrees` by direction, `place`: store ID of each vertex."""
     layout = PageLayout(job.options.page_bytes, job.id_bytes)
     plans = plan_topologies(edges, layout, job)
-    places = choose_coding(job, edges, plans)
-    meta = describe(job, first, edges, plans, degrees, places)
+    with coding_of(job, edges, plans, degrees) as coding:
+        meta = describe(job, first, edges, plans, degrees, coding)
+        _write(job, meta, edges, plans, degrees, place, coding)
+    _tell(job, meta, plans, edges)
+    job.report.isolated = _isolated(degrees)
+
+
+def _write(
+    job: Job, meta: Meta, edges: dict[str, SortedEdges], plans: dict[str, PagePlan], degrees: dict[str, Vector],
+    place: Vector | None, coding: Coding,
+) -> None:  # fmt: skip
     identity = job.identity
     names_bytes = len(identity.names.data) if identity.kind == "strings" else 0
-    writer = job.new_writer(meta, plans, names_bytes, places)
+    writer = job.new_writer(meta, plans, names_bytes, dict(coding.places))
     try:
         sizes: Counter[Path] = Counter()
         for folder, size in zip(job.folders, writer.file_bytes, strict=True):
             sizes[folder] += size
         job.check_space(sizes, 0, 0)
         pack_topologies(edges, plans, writer, job.budget.range_edges, job.threads, job.hook)
-        write_vector(writer, "vertices/out_degree", degrees["out"])
-        if job.directed:
-            write_vector(writer, "vertices/in_degree", degrees["in"])
+        for array in coding.arrays:
+            array.write(writer.write_array)
+        for name in () if coding.arrays else ("out", "in") if job.directed else ("out",):
+            write_vector(writer, f"vertices/{name}_degree", degrees[name])
         if place is not None:
             write_vector(writer, "vertices/store_of", place)
         _write_identity(writer, identity)
@@ -323,8 +359,6 @@ def write_store(
     except BaseException:
         writer.abort()
         raise
-    _tell(job, meta, plans, edges)
-    job.report.isolated = _isolated(degrees)
 
 
 def _tell(job: Job, meta: Meta, plans: dict[str, PagePlan], edges: dict[str, SortedEdges]) -> None:

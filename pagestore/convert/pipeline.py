@@ -27,7 +27,7 @@ from pagestore.convert.choose import choose_order, order_shuffles
 from pagestore.convert.combine import combined
 from pagestore.convert.edgefile import SpillLog
 from pagestore.convert.elsewhere import Elsewhere, SorterKeys, may_hold, one_bucket
-from pagestore.convert.estimate import Budget, shares, store_bytes, work_bytes
+from pagestore.convert.estimate import Budget, shares, store_bytes, waiting_heads, work_bytes
 from pagestore.convert.finish import Job, write_store
 from pagestore.convert.identity import check_range, found_identity, given_identity, restore_scan, save_scan
 from pagestore.convert.locality import locality_order, room_for_order
@@ -256,7 +256,8 @@ class Conversion(Job):
             held += room_for_order(vertices, target_bytes, self.threads, options.memory_bytes)
         budget = Budget(options.memory_bytes, self.threads, width, target_bytes, held, vertices, keys, shuffles)
         self.budget = budget
-        self.work_size, self.work_kept = work_bytes(budget)
+        waiting = waiting_heads(vertices, len(self.topologies), options, self.id_bytes)
+        self.work_size, self.work_kept = work_bytes(budget, waiting)
         sizes = store_bytes(
             vertices, keys, len(self.topologies), options, self.id_bytes, width, identity.kind != "range"
         )

@@ -170,6 +170,10 @@ class WorkFolder:
         """Path of a temporary file."""
         return self.path / name
 
+    def maybe_file(self, name: str) -> Path | None:
+        """The same; None where there is no folder, and all is in memory."""
+        return self.file(name)
+
     def used_bytes(self) -> int:
         """Bytes that the temporary files occupy on disk now."""
         total = 0

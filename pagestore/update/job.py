@@ -21,7 +21,7 @@ import numpy as np
 from pagestore.convert.buckets import BOTH, IN, OUT
 from pagestore.convert.combine import combined
 from pagestore.convert.edgefile import SpillLog
-from pagestore.convert.estimate import Budget, shares, store_bytes, work_bytes
+from pagestore.convert.estimate import Budget, shares, store_bytes, waiting_heads, work_bytes
 from pagestore.convert.finish import write_store
 from pagestore.convert.options import DEFAULT_MEMORY_BYTES, ConvertOptions, ProgressHook, Report
 from pagestore.convert.pipeline import MOST_4_BYTE_VERTICES, SPILL_SHARE, Conversion
@@ -194,7 +194,8 @@ class _Updating(Conversion):
         target_bytes = 4 if vertices <= 1 << 32 else 8
         memory, shuffles, held = self.options.memory_bytes, len(self.topologies), self.vertices.held_bytes
         self.budget = Budget(memory, self.threads, width, target_bytes, held, vertices, keys, shuffles)
-        self.work_size, self.work_kept = work_bytes(self.budget)
+        waiting = waiting_heads(vertices, len(self.topologies), self.options, self.id_bytes)
+        self.work_size, self.work_kept = work_bytes(self.budget, waiting)
         named = meta.id_kind != "range"
         sizes = store_bytes(vertices, keys, shuffles, self.options, self.id_bytes, width, named)
         self.check_space(shares(self.path, self.options.stripe, *sizes), self.work_size, self.work_kept)

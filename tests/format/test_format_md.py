@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from small_stores import Edges, write_store
@@ -17,7 +18,7 @@ from pagestore.decode import decode_page
 from pagestore.layout import DIRECTORY, HEADER_BYTES, PageLayout
 from pagestore.memory import convert_arrays
 from pagestore.meta import Meta
-from tests.coded_reference import page_of
+from tests.coded_reference import page_of, rows_of
 
 TEXT = (Path(pagestore.__file__).parent / "FORMAT.md").read_text()
 HEX = r"((?:[0-9a-f]{2} ?){4}(?: +(?:[0-9a-f]{2} ?){4})*)"
@@ -86,6 +87,18 @@ def test_the_worked_coded_page_is_the_stored_page(tmp_path):
         assert reader.read(0, 1).tobytes() == worked_page().tobytes()
 
 
+def test_the_worked_coded_heads_are_the_stored_heads(tmp_path):
+    block = b"".join(data for _, data in described(r"heads [0-9a-f]{4}"))
+    rows = [[1, 2], [], [0], [], [], [1, 1, 7], [], []]
+    assert rows_of(block, True, 0, 8, 4) == rows
+    edges = WORKED.source.astype(int), WORKED.target.astype(int)
+    convert_arrays(tmp_path / "a.gs", *edges, vertices=8, page_bytes=4096, compress="on", topology="out")
+    with pagestore.open_store(tmp_path / "a.gs") as store, h5py.File(tmp_path / "a.gs") as file:
+        assert file["topology/out/heads"][()].tobytes() == block
+        assert file["coded/topology.out.heads"][()].tolist() == [len(block) // 4]
+        assert [row[row != 2**32 - 1].tolist() for row in store.topology("out").heads()] == rows
+
+
 def test_the_worked_row_is_the_directory_row(store):
     row = b"".join(data for _, data in described("row"))
     assert row[48:52] == page_crc(0, worked_page()).to_bytes(4, "little")
@@ -118,10 +131,14 @@ def test_the_directory_table_has_the_offsets_of_the_dtype():
 def test_every_dataset_is_in_the_table():
     for kind, order in (("range", "natural"), ("integers", "degree"), ("strings", "natural")):
         meta = Meta(1, 1, True, 4096, 4, True, "f4", order, ("out", "in"), kind)
-        coded = replace(meta, stored_bytes={"out": 1, "in": 1}, stored_weights={"out": 1, "in": 1})
+        arrays = {f"topology/{name}/heads": [1, 9] for name in meta.topologies} | {"vertices/out_degree": [1, 9]}
+        counts = {"out": 1, "in": 1}
+        coded = replace(
+            meta, stored_bytes=counts, stored_weights=counts, coded_arrays=arrays | {"vertices/in_degree": [1, 9]}
+        )
         rows = {"out": 1, "in": 1}
         for name in datasets_of(meta, rows, rows, 1) | datasets_of(coded, rows, rows, 1):
-            shown = re.sub("/(out|in)/", "/T/", f"/{name}")
+            shown = re.sub(r"([/.])(out|in)([/.])", r"\1T\3", f"/{name}")
             assert f"`{shown}`" in TEXT or shown.startswith("/checksums/"), name
 
 

@@ -1,4 +1,4 @@
-"""A fuzz target about coded pages: the check before they are decoded, against the reference decoder."""
+"""Fuzz targets about coded pages and arrays: the check before they are decoded, against the reference decoder."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import struct
 import numpy as np
 
 from pagestore.coding import form
+from pagestore.coding.blocks import BlockCoder, decode_blocks
 from pagestore.coding.decode import decode_page, sound
 from pagestore.coding.encode import Coder
 from pagestore.layout import HEADER, PageLayout
-from tests.coded_reference import page_of
+from tests.coded_reference import page_of, rows_of
 from tests.fuzz.targets import Drawn, Target, Wrong
 
 PAGE = 4096
+FIRST = 1 << 20  # number of a block's first row
 LISTS = (
     {1: [0, 2, 5], 3: [1], 7: [2, 2, 8]},
     {n: list(range(n, n + 12)) for n in range(40)},
@@ -73,8 +75,50 @@ def coded_seeds() -> list[bytes]:
     return found
 
 
+def read_block(data: bytes) -> str:
+    """A target: kind, ID width and rows, then a block of a coded array."""
+    drawn = Drawn(data)
+    kind, rows, words = drawn.byte(), drawn.number(2), drawn.rest()
+    heads, id_bytes = bool(kind & 1), 8 if kind & 2 else 4
+    rows = 1 + rows % form.block_rows(heads)
+    words = words[: len(words) // 4 * 4]
+    none = (1 << 8 * id_bytes) - 1
+    out = np.zeros((rows, 4) if heads else rows, f"<u{id_bytes}")
+    coded = np.frombuffer(words, np.uint32)
+    taken = decode_blocks(coded, np.array([0, len(coded)], np.int64), FIRST, out) < 0
+    try:
+        expected = rows_of(words, heads, FIRST, rows, id_bytes)
+    except (IndexError, ValueError, struct.error) as error:
+        if taken:
+            raise Wrong(f"a block is taken that the reference refuses: {error}") from error
+        return "refused"
+    if not taken:
+        raise Wrong("a block is refused that the reference reads")
+    if heads:
+        expected = [[*row, *[none] * (4 - len(row))] for row in expected]
+    if out.tolist() != (expected if heads else [one for (one,) in expected]):
+        raise Wrong("the rows of a block are others than the reference's")
+    return "read"
+
+
+def block_seeds() -> list[bytes]:
+    """Blocks of both kinds, whole, cut, or with a changed word."""
+    draw, found = np.random.default_rng(1), []
+    for kind in range(4):
+        heads, dtype = bool(kind & 1), np.dtype("<u8" if kind & 2 else "<u4")
+        for most in (4, 1 << 30):
+            rows = np.sort(draw.integers(0, most, (90, 4) if heads else (90, 1)), axis=1).astype(dtype)
+            rows[draw.integers(0, 90, 40), -1:] = ~dtype.type(0) if heads else 0
+            block = BlockCoder(dtype, heads).code(rows if heads else rows[:, 0], FIRST).tobytes()
+            start = bytes([kind]) + (89).to_bytes(2, "little")
+            found += [start + block, start + block[:-4]]
+            found += [start + block[: 4 * word] + b"\x05" + block[4 * word + 1 :] for word in (0, 1, 2, 3, 4, 13)]
+    return found
+
+
 def targets() -> list[Target]:
-    """The one."""
+    """Both."""
     return [
+        Target("coded arrays", "a block is refused, or two decoders agree", read_block, block_seeds, 3 + PAGE),
         Target("coded pages", "a coded page is refused, or two decoders agree", read_coded, coded_seeds, 5 + PAGE),
     ]  # fmt: skip
