@@ -118,7 +118,7 @@ def test_heads_that_end_before_the_last_list(tmp_path, monkeypatch):
     edges = Edges(np.array([0, 1], np.uint64), np.array([1, 0], np.uint64), 4)
     write_store(path, edges, store_of=np.arange(4))
     assert verify(path).ok
-    monkeypatch.setattr("pagestore.writer.head_rows", lambda meta, plan: plan.last_with_edges)
+    monkeypatch.setattr("pagestore.writer.head_rows", lambda order, vertices, plan: plan.last_with_edges)
     write_store(path, edges, store_of=np.arange(4))
     problems = verify(path).problems
     assert any("heads have 1 rows; vertex 1 has edges" in text for text in problems)
