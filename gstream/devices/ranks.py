@@ -8,7 +8,7 @@ lazily.
 from __future__ import annotations
 
 import os
-import pickle
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 
 from gstream.devices.job import Range
-from gstream.devices.rank_calls import RankCalls
+from gstream.devices.rank_calls import RankCalls, check_same, differ
 from pagestore.errors import GstreamError, LibraryMissingError
 
 Ways = tuple[tuple[str, str], ...]  # direction, and the name of the page table that it reads
 ReadsWrites = Callable[[Ways], tuple[np.ndarray, np.ndarray]]  # uint64[ceil(V / 64)] of what a rank so reads and writes
 STREAMED = 1  # the tag of arrays that go while other calls are made
 FAILED = 1 << 14  # the tag of a rank's word that it has failed; any tag will do on a communicator of its own
-# Tags of other words: the first rank hears that one was asked to stop; the rank that says why all fail tells the code.
-STOP, CODE = FAILED + 1, FAILED + 2
+# Tags of other words: the first rank hears that a rank waits (HERE), was asked to stop (STOP), or made which calls
+# (CALLS), and says when all wait (GO). The rank that says why all fail tells the exit code (CODE).
+HERE, GO, STOP, CODE, CALLS = (FAILED + number for number in range(1, 6))
 SETTLE_SECONDS = 1.0  # in which a rank that fails hears of others that fail for the same reason
 END_SECONDS = 5.0  # after which a rank that has told its failure ends all
 POLL_SECONDS = 0.01
@@ -49,7 +50,8 @@ class Ranks:
         self._mpi = _load()
         self._world = self._mpi.COMM_WORLD if world is None else world
         self._words = self._world.Dup()  # of failures: nothing else may wait on it
-        self._calls = RankCalls(self._world.Dup())
+        threads = self._mpi.Query_thread() == self._mpi.THREAD_MULTIPLE
+        self._calls = RankCalls(self._words, CALLS, self._fail if threads else None)
         here = self._world.Split_type(self._mpi.COMM_TYPE_SHARED)
         self.rank, self.size = self._world.rank, self._world.size
         self.local_rank, self.local_size = here.rank, here.size
@@ -71,6 +73,7 @@ class Ranks:
     def finish(self, code: int | None = None) -> None:
         """Leave the launcher in order; no call comes after it. code: of ranks that have all failed, which may have left
         messages that nobody took: MPI then has no order to leave in, and the process ends here."""
+        self._calls.close()
         if self._mpi.Is_finalized():
             return
         try:
@@ -84,20 +87,17 @@ class Ranks:
 
     def everybody(self, value: Any) -> list[Any]:
         """What each rank gave, in order of ranks."""
-        given = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)
-        sizes = self._calls.agree(len(given))
-        ends = np.cumsum(sizes).tolist()
-        told, starts = np.empty(ends[-1], np.uint8), [0, *ends[:-1]]
-        self._world.Allgatherv(given, [told, sizes, starts, self._mpi.UINT8_T])
-        return [pickle.loads(told.data[start:end]) for start, end in zip(starts, ends, strict=True)]
+        told = self._world.allgather((self._calls.make(), value))
+        check_same([call for call, _ in told])
+        return [value for _, value in told]
 
     def of_first(self, value: Any) -> Any:
         """What the first rank gave."""
-        given = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if self.first else b""
-        size = self._calls.agree(len(given))[0]
-        told = np.frombuffer(given, np.uint8) if self.first else np.empty(size, np.uint8)
-        self._world.Bcast(told, 0)
-        return pickle.loads(told.data)
+        call = self._calls.make()
+        its, value = self._world.bcast((call, value) if self.first else None, 0)
+        if call != its:
+            raise differ(its, self.rank, call)
+        return value
 
     def of_any_version(self, value: Any) -> list[Any]:
         """As `everybody`, of ranks whose programs may differ, so that nothing is said of their calls."""
@@ -130,26 +130,38 @@ class Ranks:
     def wait(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Return when all ranks have called it. A rank that waits leaves its core to those that work, and calls
         `meanwhile` now and then. Raises OthersFailedError where one of them fails."""
-        self._calls.begin(name="the end of its work")
+        self._calls.make("the end of its work")
+        if not self.first:
+            self._words.send(None, 0, HERE)
+        for _ in range(self.size - 1 if self.first else 1):
+            self._take_word(HERE if self.first else GO, meanwhile)
+        for other in range(1, self.size if self.first else 0):
+            self._words.send(None, other, GO)
+
+    def _take_word(self, tag: int, meanwhile: Callable[[], None]) -> None:
+        """Wait for a rank's word."""
         pause = FIRST_POLL_SECONDS
-        while not self._calls.are_over():
+        while not self._words.iprobe(tag=tag):
             if self._words.iprobe(tag=FAILED):
                 raise OthersFailedError("another rank has failed")
             meanwhile()
             time.sleep(pause)
             pause = min(POLL_SECONDS, 2 * pause)
+        self._words.recv(tag=tag)
 
     def check_same(self, what: str, number: int) -> None:
         """Raise RuntimeError unless all ranks gave the same number: they would wait for each other for ever."""
-        told = self.everybody(number)
-        if min(told) != max(told):
-            raise RuntimeError(f"ranks have come to different {what}: {min(told)} and {max(told)}")
+        self._calls.make()
+        most, least = np.array([number, -number], np.int64), np.empty(2, np.int64)
+        self._world.Allreduce(most, least, self._mpi.MAX)
+        if least[0] != -least[1]:
+            raise RuntimeError(f"ranks have come to different {what}: {-least[1]} and {least[0]}")
 
     # Arrays
 
     def combine(self, array: np.ndarray, how: str) -> None:
         """An array becomes what all ranks' come to, on all of them. how: "sum", "min", "max" or "or"."""
-        self._calls.begin()
+        self._calls.make()
         kinds = {"sum": self._mpi.SUM, "min": self._mpi.MIN, "max": self._mpi.MAX, "or": self._mpi.BOR}
         flat = array.reshape(-1)
         flat = flat.view(np.uint8) if flat.dtype.kind == "b" else flat
@@ -158,7 +170,7 @@ class Ranks:
 
     def gather(self, array: np.ndarray, parts: Sequence[Range]) -> None:
         """Each rank's part of an array comes to all."""
-        self._calls.begin()
+        self._calls.make()
         words, width = _words_of(array)
         counts = [max(0, last - first) * width for first, last in parts]
         places = [first * width if count else 0 for (first, _), count in zip(parts, counts, strict=True)]
@@ -179,7 +191,7 @@ class Ranks:
     def reduce(self, array: np.ndarray, parts: Sequence[Range], combine: Callable[..., Any]) -> None:
         """Each rank's part of an array becomes what that part of all ranks' arrays comes to: combine(mine, theirs,
         out=mine). Others' parts stay. A neighbour at a time, so room is needed for one part."""
-        self._calls.begin()
+        self._calls.make()
         mine = array[slice(*parts[self.rank])] if parts[self.rank][0] < parts[self.rank][1] else array[:0]
         room = np.empty_like(mine)
         for step in range(1, self.size):
@@ -191,7 +203,7 @@ class Ranks:
 
     def others(self, array: np.ndarray) -> Any:
         """The same array of each other rank, one after the other; good until the next. `array` may change meanwhile."""
-        self._calls.begin()
+        self._calls.make()
         given, room = array.copy(), np.empty_like(array)
         for step in range(1, self.size):
             self.swap(given, (self.rank + step) % self.size, room, (self.rank - step) % self.size)
@@ -277,6 +289,12 @@ class Ranks:
         if self.rank in self._failed:
             return code
         return int(self._words.recv(source=min(self._failed), tag=CODE))
+
+    def _fail(self, error: GstreamError) -> None:
+        """End all ranks, which wait for each other."""
+        print(error.line, file=sys.stderr, flush=True)
+        time.sleep(SETTLE_SECONDS)  # launchers may drop what was said just ahead of the end
+        self._world.Abort(error.exit_code)
 
     def _hear(self, seconds: float, enough: Callable[[], bool]) -> None:
         """Listen for other ranks that have failed."""

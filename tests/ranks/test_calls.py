@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+import pytest
 from rank_processes import mpiexec
 
 END_SECONDS = 60.0  # of a launcher that hangs
 SCRIPT = """
-import json
 import sys
 from pathlib import Path
 
@@ -26,25 +25,32 @@ shares = lambda: share_of_machine(ranks, {})["threads"]
 once = lambda: one_for_all(ranks, Path(sys.argv[0]), {})
 ends = lambda: ranks.wait()
 merges = lambda: merge(ranks, "or", none, none)
-alike, unlike = [(shares, shares), (merges, merges)], [(shares, once), (ends, shares), (shares, ends), (shares, merges)]
-for first, second in alike + unlike:
+ways = {"alike": [(shares, shares), (merges, merges)], "plain": [(shares, once)], "end": [(ends, shares)]}
+for first, second in (ways | {"arrays": [(shares, merges)]})[sys.argv[1]]:
     try:
         (first if ranks.first else second)()
-        print(json.dumps([ranks.rank, ""]), flush=True)
     except GstreamError as error:
-        print(json.dumps([ranks.rank, error.line]), flush=True)
+        print(error.line, flush=True)
+ranks.finish()
 """
 
 
-def test_ranks_that_make_different_calls_are_told_which(tmp_path: Path):
-    """Calls with plain values, at the work's end and, on the side that has not sent arrays, with these."""
+@pytest.mark.parametrize("way, first, second", [
+    ("plain", "ranks.share_of_machine", "one_rank.one_for_all"),
+    ("end", "the end of its work", "ranks.share_of_machine"),
+    ("arrays", "ranks.share_of_machine", "rank_sweeps.merge"),
+])  # fmt: skip
+def test_ranks_that_make_different_calls_are_told_which(tmp_path: Path, way: str, first: str, second: str):
+    """Calls with plain values are; where the first rank waits at its work's end; and one that hands over arrays."""
     (tmp_path / "calls.py").write_text(SCRIPT)
-    done = mpiexec(2, "calls.py", cwd=tmp_path, seconds=END_SECONDS)
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    of = [[said for rank, said in told if rank == number] for number in range(2)]
-    end, share, once = "the end of its work", "ranks.share_of_machine", "one_rank.one_for_all"
-    for found in of:
-        assert found[:2] == ["", ""]
-        for said, (first, second) in zip(found[2:], ((share, once), (end, share), (share, end)), strict=False):
-            assert first in said.partition("rank 1 is at")[0] and second in said.partition("rank 1 is at")[2]
-    assert "rank_sweeps.merge" in of[0][5] and len(of[1]) >= 5
+    done = mpiexec(2, "calls.py", way, cwd=tmp_path, seconds=END_SECONDS)
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "ranks make different calls: " in line]
+    assert len(said) == (2 if way == "plain" else 1), done.stderr
+    assert all(first in line.partition("rank 1 is at")[0] for line in said)
+    assert all(second in line.partition("rank 1 is at")[2] for line in said)
+
+
+def test_ranks_that_make_the_same_calls_hear_nothing(tmp_path: Path):
+    (tmp_path / "calls.py").write_text(SCRIPT)
+    done = mpiexec(2, "calls.py", "alike", cwd=tmp_path, seconds=END_SECONDS)
+    assert (done.returncode, done.stderr) == (0, "") and not done.stdout
