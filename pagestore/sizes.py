@@ -67,10 +67,12 @@ def show_count(count: float) -> str:
 
 
 def show_seconds(seconds: float) -> str:
-    """`0.123 s`, `3 min 20 s`, `2 h 05 min`."""
+    """`0.123 s`, `3 min 20 s`, `2 h 05 min`, `9,528 days`."""
     if seconds < 100:
         return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 100:
         return f"{minutes} min {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} min"
+    if minutes < 100 * 60:
+        return f"{minutes // 60} h {minutes % 60:02d} min"
+    return f"{minutes / (24 * 60):,.3g} days" if minutes < 1000 * 24 * 60 else f"{round(minutes / (24 * 60)):,} days"

@@ -24,6 +24,7 @@ MOSTLY = 4  # a call that compiled or read pages teaches where it took so many t
 FIRST_S = 0.5  # and this long beside: memory is taken, too, and modules are imported
 WRONG = 30.0  # a factor beyond it is of a graph that this work does not describe, such as one without a giant component
 PREDECESSOR_BYTES = 4  # a vertex
+NOTHING = 0, 0, 0  # is read for the first time
 STEPS = " supersteps"  # follows a call's name where it is about their number
 HOLDS = re.compile(r"([\d.]+)(?: to ([\d.]+))?( an edge)?")
 
@@ -57,7 +58,8 @@ def times_of(
     if work.per == "k":
         drawn = own.get("k") or (_count(own["source"]) if own.get("source") is not None else vertices)
         searches = math.ceil(min(drawn, vertices) / work.sources)
-        return (searches,) * 3, f"{drawn} sources"
+        fewer = "; --k takes fewer" if "k" in own and own["k"] is None and drawn == vertices else ""
+        return (searches,) * 3, f"{drawn} sources{fewer}"
     known = own.get("iterations")
     if counted is not None and _counts_steps(algorithm, own):
         return (counted,) * 3, ""
@@ -98,13 +100,16 @@ def call_facts(algorithm: Algorithm, engine: Engine, planned: Plan, own: dict[st
     own = algorithm.defaults | own
     gpus, sheet, key = engine.on_gpus, engine.sheet, key_of(algorithm, own)
     known, graph = engine.costs.lessons(), planned.graph
+    work = work_of(algorithm, own)
+    if key in engine.costs.calls:  # its pages are where they are wanted
+        work = work._replace(read=NOTHING)
     lesson = lesson_of(known, key, graph)
     times, said = times_of(algorithm, own, graph.vertices, lesson=lesson_of(known, f"{key}{STEPS}", graph))
     if lesson is not None:
         planned = at_usual_rates(engine, planned)
         if algorithm.work.per != "k" and not _counts_steps(algorithm, own):  # passes of a search are in the factor
             times, said = (times[1],) * 3, ""
-    found = estimate(work_of(algorithm, own), times, planned, gpus, lesson, SHEET if sheet else MEASURED)
+    found = estimate(work, times, planned, gpus, lesson, SHEET if sheet else MEASURED)
     where = f"{'a GPU' if gpus else 'the cores'}"
     if lesson is not None:
         rests = f"runs of {algorithm.name} here, within {lesson.off:.2g} times"
@@ -155,15 +160,17 @@ def teach(
 ) -> None:
     """Let a call teach how long calls like it take here, and how many supersteps, where most of its time went to its
     work. compiled: seconds that went to compiling. plan(): makes its plan."""
+    key = key_of(algorithm, own)
+    engine.costs.note_call(key)
     if engine.ranks is not None or engine.graph.edges < LEAST_EDGES:
         return
-    stats, key, graph = summary["stats"], key_of(algorithm, own), engine.graph
+    stats, graph = summary["stats"], engine.graph
     beside = compiled + stats["bytes_read_disk"] / engine.measure().load
     seconds = stats["seconds"] - beside
     if seconds < max(LEAST_S, (MOSTLY - 1) * beside, FIRST_S if beside else 0.0) or beside and engine.on_gpus:
         return
     name = lesson_name(key, graph)
-    if not engine.costs.may_teach(name, 1 if engine.on_gpus else 0, TAUGHT_BY):  # GPUs' kernels: nothing tells of them
+    if not engine.on_gpus < engine.costs.calls[key] <= TAUGHT_BY + 1:  # nothing tells how long GPUs' kernels compiled
         return
     times, _ = times_of(algorithm, own, graph.vertices, summary["supersteps"])
     try:
@@ -171,7 +178,7 @@ def teach(
     except GstreamError:
         return
     expected, at_usual = (
-        estimate(work_of(algorithm, own), times, one, engine.on_gpus, None, MEASURED).usual
+        estimate(work_of(algorithm, own)._replace(read=NOTHING), times, one, engine.on_gpus, None, MEASURED).usual
         for one in (planned, at_usual_rates(engine, planned))
     )
     if expected / WRONG < seconds < expected * WRONG:

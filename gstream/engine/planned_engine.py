@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -94,11 +94,12 @@ class PlannedDisks:
 
 @dataclass(frozen=True)
 class PlannedCosts:
-    """The machine's constants."""
+    """The machine's constants. calls: none were made."""
 
     constants: Constants
     core_constants: Constants
     factors: dict[str, float]
+    calls: dict[str, int] = field(default_factory=dict)
 
     def with_lanes(self, plan: DevicePlan) -> DevicePlan:
         """The same: nothing runs by it."""

@@ -77,7 +77,7 @@ class CostModel:
         self._worked = 0.0  # seconds of supersteps
         self._kept: dict[str, float] | None = None  # of the file, once it was read
         self._lessons: dict[str, list[float]] = {}
-        self._calls: dict[str, int] = {}
+        self.calls: dict[str, int] = {}  # of algorithms on this engine
 
     @property
     def constants(self) -> Constants:
@@ -139,10 +139,9 @@ class CostModel:
         here = {name: calibration.averaged(self._kept.get(name), min(found)) for name, found in self._lessons.items()}
         return self._kept | here
 
-    def may_teach(self, name: str, first: int, most: int) -> bool:
-        """Whether a call is one of `most` of that name on this engine, after the `first`; counts it."""
-        self._calls[name] = count = self._calls.get(name, 0) + 1
-        return first < count <= first + most
+    def note_call(self, call: str) -> None:
+        """Count a call: the pages that calls like it want are in memory from now on, where they stay there."""
+        self.calls[call] = self.calls.get(call, 0) + 1
 
     def teach(self, name: str, factor: float) -> None:
         """Take a call's factor into those that were known: the least of an engine's, as whatever else a machine does

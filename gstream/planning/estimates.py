@@ -13,7 +13,7 @@ from gstream.planning.work import Three, Work
 MEASURED, SHEET = 1.6, 2.2  # how far off a rate may be that was measured on the machine, or read in a data sheet
 FIRST = 0.8, 1.0, 1.25  # of the time that reading the pages takes: disks are as regular as that
 # Of a call beside its supersteps: threads wake, memory is taken and given back (an H100: 0.9 ms of wcc to 1.5 of bfs).
-CORES_CALL_S, GPU_CALL_S = 2e-3, 1.2e-3
+CORES_CALL_S, GPU_CALL_S = 1e-3, 1.2e-3
 CORES_ANSWER_SHARE, ANSWER_SHARE = 5, 2  # an answer takes this many times its link's time: its memory is fresh
 
 
@@ -53,6 +53,6 @@ def estimate(work: Work, times: Three, plan: Plan, gpus: bool, lesson: Lesson | 
     def total(at: int, off: float) -> float:
         share, slow = moved[at], off * factor
         one = max(stream * share, pass_s * slow) + calls * min(1.0, share) * factor + swaps
-        return max(0.0, first - stream) * FIRST[at] + (call_s + vertices_s) * slow + times[at] * one
+        return max(0.0, first - stream) * FIRST[at] * work.read[at] + (call_s + vertices_s) * slow + times[at] * one
 
     return Estimate(total(0, math.exp(-far)), total(1, 1.0), total(2, math.exp(far)))

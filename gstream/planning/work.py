@@ -20,9 +20,10 @@ class Work(NamedTuple):
     option whose number of iterations, or of sources, is `times` instead; sources: how many of them one pass takes.
     moved: sweeps of the pages each time, usual and most, where these don't stay on the device. spread: the factor by
     which graphs differ, upward and downward. root: units grow with the square root of the edges, too: lists are joined
-    with lists. answer: bytes a vertex. brought: those that come to the host before the call ends where one GPU holds
-    all values, as columns stay in its memory until they are read; None: all. switched: options, and how many times as
-    much work there is where one has another value than its default.
+    with lists. read: the share of all pages that a first call brings into memory, least, usual, most. answer: bytes a
+    vertex. brought: those that come to the host before the call ends where one GPU holds all values, as columns stay in
+    its memory until they are read; None: all. switched: options, and how many times as much work there is where one has
+    another value than its default.
     """
 
     edges: float = 1.0
@@ -35,6 +36,7 @@ class Work(NamedTuple):
     moved: tuple[float, float] = (1.0, 1.0)
     spread: float = 1.5
     root: bool = False
+    read: Three = (1, 1, 1)
     answer: int = 8
     brought: int | None = None
     switched: tuple[tuple[str, float], ...] = ()

@@ -105,8 +105,8 @@ def test_a_call_is_planned_as_the_least_of_those_before(engine, read_before, nam
     for _ in range(2):
         found = facts(engine, name, **own)["call_seconds"]
         assert found["usual"] == pytest.approx(0.02)
-        assert found["most"] == pytest.approx(0.02 * LEARNT, rel=0.01)
-        assert found["least"] == pytest.approx(0.02 / LEARNT, rel=0.01)
+        assert found["most"] == pytest.approx(0.02 * LEARNT, rel=0.05)
+        assert found["least"] == pytest.approx(0.02 / LEARNT, rel=0.05)
         rates = engine.costs.constants  # that other algorithms' runs teach change nothing
         engine.costs._constants = replace(rates, pull_edges=3 * rates.pull_edges, push_edges=3 * rates.push_edges)
         found = facts(engine, name, **own)["call_seconds"]["usual"]
@@ -152,14 +152,27 @@ def test_doubtful_calls_teach_nothing(engine, read_before, seconds, more):
 
 
 def test_the_only_call_of_a_process_teaches_where_it_is_long(engine, read_before, monkeypatch):
-    call(engine, "lcc", 0.06, compiled=0.01)
+    call(engine, "lcc", 0.025, compiled=0.005)
     assert "lcc on RMAT graphs" in facts(engine, "lcc")["rests_on"][0]
-    monkeypatch.setattr(call_times, "FIRST_S", 0.04)
-    call(engine, "lcc", 0.06, compiled=0.01)
+    monkeypatch.setattr(call_times, "FIRST_S", 0.015)
+    call(engine, "lcc", 0.025, compiled=0.005)
     again(engine)
     found = facts(engine, "lcc")
-    assert found["call_seconds"]["usual"] == pytest.approx(0.05)
+    assert found["call_seconds"]["usual"] == pytest.approx(0.02)
     assert found["rests_on"][0] == "runs of lcc here, within 1.3 times"
+
+
+def test_the_first_reading_is_of_pages_that_calls_want(engine):
+    def usual(name, **own):
+        planned = plan_of(name, engine, own)
+        planned = replace(planned, unread=dict.fromkeys(planned.sources, 10**4))
+        return call_facts(find_algorithm(name), engine, planned, own)["call_seconds"]
+
+    first, none = usual("pagerank", iterations=1), usual("degrees")
+    assert first["usual"] > 10 * none["usual"], "degrees lie beside the pages"
+    assert none["usual"] < usual("wcc")["usual"] < first["usual"] < usual("wcc")["most"], "links of heads may be enough"
+    call(engine, "pagerank", 0.0, iterations=1)
+    assert usual("pagerank", iterations=1)["usual"] < first["usual"] / 10, "a call was here before"
 
 
 def test_small_graphs_teach_nothing(engine, monkeypatch):

@@ -83,3 +83,9 @@ def test_shown() -> None:
         "1.47 G",
     ]
     assert [show_seconds(s) for s in (0.01234, 99, 200, 7500)] == ["0.0123 s", "99 s", "3 min 20 s", "2 h 05 min"]
+    assert [show_seconds(3600 * h) for h in (99, 120, 2412, 228670)] == [
+        "99 h 00 min",
+        "5 days",
+        "100 days",
+        "9,528 days",
+    ]

@@ -23,7 +23,8 @@ ALGORITHM = Algorithm(
     columns=("degree", "vertices"), rows=DEGREE,
     proof="certify_degrees", proof_bytes=43, certificate="every list counted",
     holds="0", proof_units=(".residual_proofs:spread_rank",),
-    work=Work(edges=0.0, gpu_edges=0.0, vertices=3, gpu_vertices=3, moved=(0.0, 0.0), spread=1.6, answer=16),
+    work=Work(edges=0.0, gpu_edges=0.0, vertices=3, gpu_vertices=3, moved=(0.0, 0.0), spread=1.6,
+              read=(0, 0, 0), answer=16),
 )  # fmt: skip
 
 BLOCK = 1 << 20  # vertices whose degrees are in memory at once

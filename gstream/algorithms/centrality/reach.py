@@ -45,7 +45,7 @@ ALGORITHMS = (
         weights=NOT_NEGATIVE, program="gstream.programs.reach:Reach",
         units=(".levelcounts:begin_searches count_fresh pass_on", "gstream.programs.sssp:SSSP64"),
         proof_units=("gstream.programs.bfs:BFSBack", "gstream.programs.sssp:SSSPBack64"),
-        work=Work(edges=30.0, gpu_edges=300.0, per="k", sources=64, moved=(6.0, 12.0), spread=1.8),
+        work=Work(edges=7.0, gpu_edges=300.0, per="k", sources=64, moved=(6.0, 12.0), spread=1.8),
     ),
     Algorithm(
         "harmonic", "harmonic centrality, over paths to a vertex as NetworkX",
@@ -60,7 +60,7 @@ ALGORITHMS = (
         weights=NOT_NEGATIVE, program="gstream.programs.reach:Reach",
         units=(".levelcounts:begin_searches count_fresh pass_on", "gstream.programs.sssp:SSSP64"),
         proof_units=("gstream.programs.bfs:BFSBack", "gstream.programs.sssp:SSSPBack64"),
-        work=Work(edges=30.0, gpu_edges=300.0, per="k", sources=64, moved=(6.0, 12.0), spread=1.8),
+        work=Work(edges=7.0, gpu_edges=300.0, per="k", sources=64, moved=(6.0, 12.0), spread=1.8),
     ),
 )  # fmt: skip
 

@@ -52,7 +52,7 @@ ALGORITHMS = (
             ".gpu_moves:begin_visits list_visits empty_tables fill_tables weigh_moves take_moves wake_ends go",
             ".gpu_moves:list_merges weigh_merges take_merges join_parts end_visits",
         ),
-        work=Work(edges=28.0, gpu_edges=60.0, spread=2.5),
+        work=Work(edges=400.0, gpu_edges=60.0, spread=2.5),
     ),
     Algorithm(
         "louvain", "communities (Louvain)",
@@ -69,7 +69,7 @@ ALGORITHMS = (
             "..labelling.cdlp:gather_labels", ".moving:gather_weighted gather_visited gather_weighted_visited",
             ".gpu_moves:begin_visits list_visits empty_tables fill_tables weigh_moves take_moves wake_ends go",
         ),
-        work=Work(edges=16.0, gpu_edges=60.0, spread=2.5),
+        work=Work(edges=120.0, gpu_edges=60.0, spread=2.5),
     ),
 )  # fmt: skip
 

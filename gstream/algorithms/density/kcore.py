@@ -38,7 +38,7 @@ ALGORITHM = Algorithm(
     proof="certify_kcore", proof_bytes=25, certificate="by its definition", topology="both", holds="5",
     units=("..support.simple:note_ends count_simple", ".peeling:settle find_next open_next peel"),
     proof_units=(".peeling:count_not_below take_layers",),
-    work=Work(edges=14.0, gpu_edges=120.0, moved=(10.0, 60.0), spread=2.0, answer=4),
+    work=Work(edges=9.0, gpu_edges=120.0, moved=(10.0, 60.0), spread=2.0, answer=4),
 )  # fmt: skip
 
 LISTED_ROUNDS = 16  # in which few lists are looked up one by one

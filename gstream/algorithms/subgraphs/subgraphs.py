@@ -86,7 +86,7 @@ ALGORITHMS = (
             "..traversal.float_proof:check_lengths", "..traversal.nearest:nearest_by_weight spread_hops",
             ".extract:sum_edges sum_plain_edges",
         ),
-        work=Work(edges=2.4, gpu_edges=10.0, moved=(1.0, 1.5), spread=6.0, answer=2),
+        work=Work(edges=5.0, gpu_edges=10.0, moved=(1.0, 1.5), spread=6.0, answer=2),
     ),
     Algorithm(
         "cross", "edges from some vertices to others",

@@ -66,7 +66,8 @@ ALGORITHMS = (
         proof_units=(
             ".nearest:nearest_by_hops", ".distance_proofs:check_hops", ".bothways:check_both",
         ),
-        work=Work(edges=0.05, gpu_edges=0.1, vertices=8, gpu_vertices=1, moved=(0.1, 1.0), spread=4.0, answer=4),
+        work=Work(edges=0.05, gpu_edges=0.1, vertices=1.5, gpu_vertices=1, moved=(0.1, 1.0), spread=4.0,
+                  read=(0, 0.9, 1), answer=4),
     ),
 )  # fmt: skip
 
