@@ -47,6 +47,7 @@ def setup(tmp_path: Path) -> Setup:
     return Setup(Devices.parse("fake:1"), scale=8, folder=tmp_path, merge_scale=8, streams=(1,), sources=2)
 
 
+@pytest.mark.long
 def test_components_are_streamed_with_heads_and_without(setup: Setup) -> None:
     figures = {figure.what.rpartition(",")[0]: figure for figure in gpu_traversals.components(setup)}
     moved = "components streamed, heads moved in the run"
@@ -60,6 +61,7 @@ def test_components_are_streamed_with_heads_and_without(setup: Setup) -> None:
     assert "no page is needed" in figures["components streamed"].note
 
 
+@pytest.mark.long
 def test_every_algorithm_is_measured_on_gpus(setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some of the rows: a value a vertex, a float a vertex, rows of edges."""
     some = ("kcore", "katz", "msf")
@@ -100,6 +102,7 @@ def test_wrong_answers_of_gpus_are_refused() -> None:
             gpu_algorithms.check_answer(name, found, expected)
 
 
+@pytest.mark.long
 def test_merges_are_measured_between_two_devices(setup: Setup) -> None:
     rate, time = gpu_memory.merge(setup)
     assert (rate.unit, time.unit) == ("GB/s", "ms")

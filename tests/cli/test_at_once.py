@@ -142,6 +142,7 @@ def test_a_conversion_to_a_name_that_is_being_written(folder: Path) -> None:
     assert edges_in(folder / "new.gs") == 1 << 20 and not partial_in(folder)
 
 
+@pytest.mark.long
 def test_exports_to_one_name_that_start_at_once(folder: Path) -> None:
     """The file is one of the two, whole; each says how many edges it wrote itself."""
     whole = []

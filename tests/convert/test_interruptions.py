@@ -357,7 +357,7 @@ def test_arrays_are_saved_as_numpy_does(tmp_path: Path) -> None:
         assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "numpy.npy").read_bytes()
 
 
-@pytest.mark.longer
+@pytest.mark.long
 def test_a_signal_while_temporary_files_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At each call that removes them, and at each end of one: the rest goes, and nothing is missed that is gone."""
     plain, places, left, failed = pipeline.Conversion._clean_up, 0, 0, 0

@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORKX = Path(nx.__file__).parent
-SHARE = ("algorithms/link_analysis",)  # in `make test`
+SHARE = ("algorithms/traversal",)  # in `make test`
 FOLDERS = {
     "algorithms/components": 29, "algorithms/link_analysis": 15, "algorithms/traversal": 6,
     "algorithms/assortativity": 16, "algorithms/bipartite": 99, "algorithms/centrality": 220,

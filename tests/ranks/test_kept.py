@@ -15,9 +15,9 @@ from rank_processes import HERE, MPIEXEC, launched, mpiexec
 
 import gstream
 
-SOME = ("bfs", "cdlp", "scc")  # a program, sweeps, and both
+SOME = ("bfs", "scc")  # a program, and sweeps beside programs
 NAMES = list(CALLS) if MODE != "some" else SOME
-GRAPHS = [f"random {seed}" for seed in range(2 if MODE == "some" else 16)]
+GRAPHS = [f"random {seed}" for seed in range(1 if MODE == "some" else 16)]
 GRAPHS += ["own 1", "own 3"] if MODE != "some" else []
 SECONDS = 1200.0  # a launcher that hangs
 COUNTS = [2, pytest.param(3, marks=pytest.mark.long)]

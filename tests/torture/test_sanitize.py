@@ -59,6 +59,7 @@ def test_reports_count(tmp_path, monkeypatch):
     assert code == 1 and found["memcheck"]["reports"] == 9  # of three processes
 
 
+@pytest.mark.long
 def test_a_tool_that_says_nothing(tmp_path, monkeypatch):
     code, found = sanitized(tmp_path, monkeypatch, "#!/bin/sh\nexit 1\n")
     assert code == 1 and len(found["synccheck"]["missing"]) == 5 and found["synccheck"]["passed"] == 0
