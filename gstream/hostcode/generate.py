@@ -50,9 +50,9 @@ def module_text(program: Any, emitter: Emitter, in_place: bool) -> str:
 
     in_place: messages are combined straight into the values (gstream.language.relaxing).
     """
-    names = ["push.py", "vertices.py", "pull_least.py" if program.combine.idempotent else "pull_sum.py"]
-    if program.value.length:
-        names = [f"vector_{name}" for name in names]
+    kind = "vector" if program.value.length else "scalar"
+    pull = "pull_least" if program.combine.idempotent else "pull_sum"
+    names = [f"{kind}_push.py", "push.py", f"{kind}_vertices.py", f"{kind}_{pull}.py", f"{pull}.py"]
     if "done" in program.methods and in_place:
         names.append("heads.py")
     if goes_on(program):
@@ -122,8 +122,9 @@ def methods_text(program: Any, emitter: Emitter, in_place: bool) -> str:
     text = "weights[row, word]" if constants["USES_EDGE"] else "u8(0)"
     blocks.append(f"@helper\ndef weight_of(weights, row, word):\n    return {text}\n")
     blocks.append(_gathered(program, emitter))
-    empty = "value == IDENTITY" if program.combine.idempotent else "False"
-    blocks.append(f"@helper\ndef empty(value):\n    return {empty}\n")
+    if not program.value.length:
+        empty = "value == IDENTITY" if program.combine.idempotent else "False"
+        blocks.append(f"@helper\ndef empty(value):\n    return {empty}\n")
     given = emitter.listed(TOTAL_ARGUMENTS)
     sums = [f"sums[{i}] + total_{name}({given})" for i, name in enumerate(program.totals)]
     body = f"({', '.join(sums)},)" if sums else "sums"

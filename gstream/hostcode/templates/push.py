@@ -1,78 +1,20 @@
 """Push: a source's message goes to all its targets, which any thread may write: atomics on dst and next_bits.
 
-Work is claimed by parts of about 16,384 edges (dense) or by 16 records (sparse). Reads 4 or 8 bytes an edge in order,
-and the target's value at random, which is the bound.
+Work is claimed by parts of about 16,384 edges (dense) or by 16 records (sparse). What is done along a list is
+scalar_push.py's, or vector_push.py's.
 """
 
 from __future__ import annotations
 
-from gstream.hostcode.bitmaps import is_set, set_bit
-from gstream.hostcode.casts import i64, u64
-from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
-from gstream.hostcode.jit import helper, kernel
+from gstream.hostcode.bitmaps import is_set
+from gstream.hostcode.casts import u64
+from gstream.hostcode.intrinsics import atomic_add
+from gstream.hostcode.jit import kernel
 from gstream.hostcode.page_words import claim, list_of, part_of, slots_of, vertex_of
-from gstream.hostcode.templates.methods import (
-    GOT,
-    IDEMPOTENT,
-    IN_PLACE,
-    USES_EDGE,
-    better,
-    context,
-    degree_of,
-    empty,
-    merged,
-    send,
-    weight_of,
-)
+from gstream.hostcode.templates.methods import IDEMPOTENT, context, degree_of, empty
+from gstream.hostcode.templates.scalar_push import spread_list
 
 # kernels
-
-
-@helper
-def settle(dst, at, new):
-    """Combine `new` into dst[at], which other threads write too; True when that changed it."""
-    if not IDEMPOTENT:
-        atomic_add(dst, at, GOT(new))
-        return True
-    old = dst[at]
-    while better(new, old):
-        written, old = compare_and_swap(dst, at, old, merged(old, new))
-        if written:
-            return True
-    return False
-
-
-@helper
-def spread(words, weights, row, begin, count, u, u_value, u_degree, dst, dst_first, span, next_bits, ctx):
-    """Send along the edges in `count` words of page `row` from `begin` on to targets in [dst_first, dst_first + span).
-
-    `spread_apart` repeats it for column pages: with both loops in one function, or a body that both call, it is not
-    inlined, and short lists took 49 ns instead of 33.
-    """
-    message = send(i64(u), u_value, u_degree, weight_of(weights, row, begin), ctx)
-    for word in range(begin, begin + count):
-        target = u64(words[row, word])
-        at = target - dst_first
-        if at < span:
-            if USES_EDGE:
-                message = send(i64(u), u_value, u_degree, weight_of(weights, row, word), ctx)
-            if settle(dst, at, message) and IN_PLACE:
-                set_bit(next_bits, target)
-
-
-@helper
-def spread_apart(words, weights, row, begin, count, stride, u, u_value, u_degree, dst, dst_first, span, next_bits, ctx):
-    """The same where neighbours are `stride` words apart (column pages)."""
-    message = send(i64(u), u_value, u_degree, weight_of(weights, row, begin), ctx)
-    for k in range(count):
-        word = begin + k * stride
-        target = u64(words[row, word])
-        at = target - dst_first
-        if at < span:
-            if USES_EDGE:
-                message = send(i64(u), u_value, u_degree, weight_of(weights, row, word), ctx)
-            if settle(dst, at, message) and IN_PLACE:
-                set_bit(next_bits, target)
 
 
 @kernel
@@ -100,10 +42,7 @@ def push_kernel(
                 continue
             first, count = list_of(words, row, slot, begin, end, large, stride)
             out = degree_of(degree, at)
-            if stride == u64(1):
-                spread(words, weights, row, first, count, u, u_value, out, dst, low, span, next_bits, ctx)
-            else:
-                spread_apart(words, weights, row, first, count, stride, u, u_value, out, dst, low, span, next_bits, ctx)
+            spread_list(words, weights, row, first, count, stride, u, u_value, out, dst, low, span, next_bits, ctx)
             edges += count
 
 
@@ -127,10 +66,5 @@ def push_records_kernel(
             if IDEMPOTENT and empty(u_value):
                 continue
             out = degree_of(degree, u - origin)
-            if stride == u64(1):
-                spread(words, weights, row, begin, length, u, u_value, out, dst, low, span, next_bits, ctx)
-            else:
-                spread_apart(
-                    words, weights, row, begin, length, stride, u, u_value, out, dst, low, span, next_bits, ctx
-                )
+            spread_list(words, weights, row, begin, length, stride, u, u_value, out, dst, low, span, next_bits, ctx)
             edges += length

@@ -33,7 +33,7 @@ from gstream.hostcode.templates.methods import (
     send,
     store_totals,
 )
-from gstream.hostcode.templates.pull_sum import summed, summed_apart
+from gstream.hostcode.templates.scalar_pull_sum import summed, summed_apart
 
 # kernels
 

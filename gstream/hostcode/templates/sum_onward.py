@@ -24,7 +24,7 @@ from gstream.hostcode.templates.methods import (
     same_totals,
     send,
 )
-from gstream.hostcode.templates.pull_sum import summed
+from gstream.hostcode.templates.scalar_pull_sum import summed
 from gstream.hostcode.templates.sum_again import apply_block, sum_of_slot
 
 # kernels

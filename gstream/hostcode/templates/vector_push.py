@@ -1,4 +1,4 @@
-"""Push of programs of vectors: a source's message goes to all its targets element by element, as push.py's does.
+"""Push along a list, of programs of vectors: a message goes to a target element by element.
 
 Nothing is combined in place. Messages are made once a source where they don't read the edge. Reads a row of the source
 a list and a row of the target an edge, at random, which is the bound; a row where nothing improves takes no atomic.
@@ -6,11 +6,9 @@ a list and a row of the target an edge, at random, which is the bound; a row whe
 
 from __future__ import annotations
 
-from gstream.hostcode.bitmaps import is_set
 from gstream.hostcode.casts import i64, u64
 from gstream.hostcode.intrinsics import atomic_add, compare_and_swap, scratch
-from gstream.hostcode.jit import helper, kernel
-from gstream.hostcode.page_words import claim, list_of, part_of, slots_of, vertex_of
+from gstream.hostcode.jit import helper
 from gstream.hostcode.templates.methods import (
     ELEMENTS,
     GOT,
@@ -20,8 +18,6 @@ from gstream.hostcode.templates.methods import (
     NO_GOT,
     USES_EDGE,
     better,
-    context,
-    degree_of,
     merged,
     send,
     weight_of,
@@ -65,10 +61,8 @@ def settle_row(dst, message):
 
 
 @helper
-def silent(value):
+def empty(value):
     """Whether a source with this value sends nothing: all elements are the identity of an idempotent combine."""
-    if not IDEMPOTENT:
-        return False
     says = False
     for i in range(ELEMENTS):
         says |= value[i] != IDENTITY
@@ -84,7 +78,7 @@ def make_message(message, u, value, out, weight, ctx):
 
 
 @helper
-def spread(words, weights, row, begin, count, stride, u, value, out, dst, dst_first, span, ctx):
+def spread_list(words, weights, row, begin, count, stride, u, value, out, dst, dst_first, span, next_bits, ctx):
     """Send along `count` edges of page `row`, whose words are `stride` apart from `begin` on, to targets in
     [dst_first, dst_first + span)."""
     message = scratch(GOT, LENGTH)
@@ -97,53 +91,3 @@ def spread(words, weights, row, begin, count, stride, u, value, out, dst, dst_fi
             if USES_EDGE:
                 make_message(message, u, value, out, weight_of(weights, row, word), ctx)
             settle_row(dst[at], message)
-
-
-@kernel
-def push_kernel(
-    words, weights, parts, counter, value, value_first, degree, active_bits, dst, dst_first, dst_last, next_bits, ints,
-    floats,
-):  # fmt: skip
-    """Push from every active vertex of the parts; returns the edges looked at."""
-    ctx = context(ints, floats)
-    origin, low, span = u64(value_first), u64(dst_first), u64(dst_last) - u64(dst_first)
-    edges = u64(0)
-    while True:
-        part = claim(counter)
-        if part >= u64(len(parts)):
-            return edges
-        row, begin, end, large, stride = part_of(words, parts, part)
-        first_slot, end_slot = slots_of(begin, end, large)
-        for slot in range(first_slot, end_slot):
-            u = vertex_of(words, row, slot)
-            if IDEMPOTENT and not is_set(active_bits, u):
-                continue
-            at = u - origin
-            if silent(value[at]):
-                continue
-            first, count = list_of(words, row, slot, begin, end, large, stride)
-            spread(words, weights, row, first, count, stride, u, value[at], degree_of(degree, at), dst, low, span, ctx)
-            edges += count
-
-
-@kernel
-def push_records_kernel(
-    words, weights, records, counter, value, value_first, degree, active_bits, dst, dst_first, dst_last, next_bits,
-    ints, floats,
-):  # fmt: skip
-    """Push along the given stretches of lists (sparse frontiers); returns the edges looked at."""
-    ctx = context(ints, floats)
-    origin, low, span = u64(value_first), u64(dst_first), u64(dst_last) - u64(dst_first)
-    edges, count = u64(0), u64(len(records))
-    while True:
-        claimed = u64(atomic_add(counter, 0, 16))
-        if claimed >= count:
-            return edges
-        for index in range(claimed, min(claimed + u64(16), count)):
-            row, begin, length = u64(records[index, 0]), u64(records[index, 1]), u64(records[index, 2])
-            u, stride = u64(records[index, 3]), u64(records[index, 4])
-            at = u - origin
-            if silent(value[at]):
-                continue
-            spread(words, weights, row, begin, length, stride, u, value[at], degree_of(degree, at), dst, low, span, ctx)
-            edges += length

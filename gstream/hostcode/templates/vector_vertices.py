@@ -1,5 +1,7 @@
-"""Kernels over vertices of programs of vectors: start, message, apply, as vertices.py's. A vertex has changed if one of
-its elements has."""
+"""Kernels over vertices of programs of vectors: start, message, apply, as scalar_vertices.py's.
+
+A vertex has changed if one of its elements has.
+"""
 
 from __future__ import annotations
 
