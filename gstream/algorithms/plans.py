@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,10 +45,10 @@ def plan_of_own(program: Any, engine: Engine, parameters: dict[str, str]) -> Pla
     kernel's arrays beside it. Raises UsageError for an algorithm, whose sweeps only a run knows."""
     from gstream.language.program import Program  # loads NumPy, which `gstream --help` has no use for
 
-    if isinstance(program, Program):
-        return engine.plan(program)
     if isinstance(program, type):
-        return engine.plan(program(**parameters))
+        program = program(**parameters)
+    if isinstance(program, Program):
+        return _lifted(engine, lambda: engine.plan(program))
     if not hasattr(program, "merges"):
         raise UsageError(
             f"{program.name}: has no plan, as its sweeps depend on what they find. Plan one of its kernels."
@@ -58,7 +59,8 @@ def plan_of_own(program: Any, engine: Engine, parameters: dict[str, str]) -> Pla
     before = engine.options
     try:
         with Session(engine) as session:
-            return engine.plan(stand_in_for(session, program, parameters))
+            stand_in = stand_in_for(session, program, parameters)
+            return _lifted(engine, lambda: engine.plan(stand_in))
     finally:
         engine.options = before
 
@@ -77,14 +79,19 @@ def plan_of(algorithm: str, engine: Engine, own: dict[str, Any], certify: bool =
     with session_of(found, engine, options, certify) as session:
         program = found.load(found.plan)(session, **options) if found.plan else _stand_in(session, found, options)
         session.foresee()
-        with engine.caps_kept():
-            while True:
-                try:
-                    return _with_all_held(engine.plan(program), engine)
-                except CapError as error:
-                    if not session.stands_in:
-                        raise
-                    engine.lift_cap(error)
+        return _lifted(engine, lambda: _with_all_held(engine.plan(program), engine), session.stands_in)
+
+
+def _lifted(engine: Engine, make: Callable[[], Plan], any_cap: bool = False) -> Plan:
+    """What `make` gives, with memory that a machine lacks, or beyond any cap where its program stands in for others."""
+    with engine.caps_kept():
+        while True:
+            try:
+                return make()
+            except CapError as error:
+                if not (any_cap or engine.lacks_for(error)):
+                    raise
+                engine.lift_cap(error)
 
 
 def _with_all_held(planned: Plan, engine: Engine) -> Plan:

@@ -25,6 +25,10 @@ class LiftedCaps:
         finally:
             self.options = before
 
+    def lacks_for(self, error: CapError) -> bool:
+        """Whether a plan should say what is lacking instead: of memory that a machine has not, which nobody capped."""
+        return False
+
     def lift_cap(self, error: CapError) -> None:
         """Raise the cap that an error names to what it says is enough, for a program that stands in for others."""
         given: Any = {error.option.removeprefix("--").replace("-", "_"): error.need}

@@ -26,6 +26,7 @@ from gstream.planning.memory_fit import graph_of
 from gstream.planning.plan import Plan
 from pagestore.errors import CapError, DeviceMissingError, UsageError
 
+EASY = 1.25  # times the memory that is needed at least, where it is lacking: with that alone chunks are tiny
 USABLE = 0.94  # of a GPU's memory: the rest is CUDA's own
 
 
@@ -160,7 +161,7 @@ class PlannedEngine(Engine):
         self.ranks, self.own = None, OwnSlices(store, None, [])
         self._plans, self.swept, self._known = KnownPlans(), {}, {False: {}, True: {}}
         self._peak = self.beside_bytes = self.beside_device_bytes = self.later_bytes = 0
-        self._cap, self.lacks = host_memory, 0
+        self._cap, self.lacks, self.capped = host_memory, 0, host_memory is not None
         if host_memory is not None and host_memory > machine.memory:
             raise UsageError(
                 f"--host-memory {host_memory}: more than the {machine.memory} bytes that the machine {machine.name} "
@@ -180,12 +181,16 @@ class PlannedEngine(Engine):
             finally:
                 self._cap = before
 
+    def lacks_for(self, error: CapError) -> bool:
+        """As of Engine."""
+        return error.option == "--host-memory" and not self.capped
+
     def lift_cap(self, error: CapError) -> None:
         """As of Engine; of a machine's own memory, too."""
         if error.option != "--host-memory":
             super().lift_cap(error)
             return
-        self.lacks = self._cap = error.need
+        self.lacks, self._cap = error.need, int(error.need * EASY)
 
     @property
     def host_memory(self) -> int:

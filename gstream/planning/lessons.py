@@ -16,7 +16,7 @@ from gstream.planning.memory_fit import Graph
 
 SIZE = re.compile(r" of 2\^(-?\d+) 2\^(-?\d+)$")
 LEARNT = 1.3  # how far off a factor may be that calls on a graph of that size taught
-EACH_POWER = 1.1  # times as far, for each power of two that lies between the graphs
+EACH_POWER = 1.2  # times as far, for each power of two that lies between the graphs
 
 
 class Lesson(NamedTuple):

@@ -91,8 +91,13 @@ def test_programs_with_arrays_of_all_vertices_take_no_memory_to_plan():
 def test_what_does_not_fit_a_machine_is_told():
     facts = gstream.plan("msf", vertices=10**6, edges=10**10, weighted=True, undirected=True, machine="laptop")
     assert facts["seconds"] is None and facts["lacks"] > find_machine("laptop").memory
-    with pytest.raises(CapError, match="bytes are needed at least"):
-        gstream.plan("pagerank", vertices=10**10, edges=10**11, machine="laptop")
+    for name in ("pagerank", "rwr", "katz", "hits", "closeness", "neural"):
+        weighted = {"weighted": True} if name == "neural" else {}
+        facts = gstream.plan(name, vertices=10**10, edges=10**11, machine="laptop", **weighted)
+        assert facts["call_seconds"] is None and facts["lacks"] > find_machine("laptop").memory
+        assert facts["convert_seconds"]["text"]["usual"] > 0 and sum(facts["host_bytes"].values()) > 8 * 10**10
+    with pytest.raises(CapError, match="host_memory 4294967296 bytes: too little .* bytes are needed at least"):
+        gstream.plan("pagerank", vertices=10**9, edges=10**10, machine="laptop", host_memory="4GiB")
 
 
 def test_ranges_say_what_they_rest_on():
