@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import chain, compress
+from operator import methodcaller
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -14,6 +18,7 @@ from pagestore.memory import ArraySource
 
 DEFAULT_WEIGHT = "weight"  # that a graph need not have
 MOST_NAMED = 10
+VALUES = methodcaller("values")
 
 
 def _own_adjacencies(graph: Any) -> bool:
@@ -40,16 +45,43 @@ def networkx_edges(
             f"NetworkX's graph: a {type(graph).__name__} has adjacencies of its own, which its edges may not show. "
             "Pass a copy, as networkx.Graph(graph.edges)."
         )
-    nodes = list(graph)
-    place = {node: at for at, node in enumerate(nodes)}
-    pairs = chain.from_iterable((place[u], place[v]) for u, v in graph.edges())
-    ends = np.fromiter(pairs, np.int64).reshape(-1, 2)
+    nodes, lists = list(graph), dict(graph.adjacency())
+    sizes = _numbers(map(len, lists.values()), len(lists))
+    ends = _places(nodes, chain(lists, chain.from_iterable(lists.values())), len(lists) + int(sizes.sum()))
+    source, target = np.repeat(ends[: len(lists)], sizes), ends[len(lists) :]
+    attributes: Iterable[Any] = chain.from_iterable(map(VALUES, lists.values()))
+    if not graph.is_directed():  # an edge is in both lists
+        once = target >= source
+        source, target, attributes = source[once], target[once], compress(attributes, once)
+    if graph.is_multigraph():  # attributes by the edge's key
+        keyed = list(attributes)
+        sizes = _numbers(map(len, keyed), len(keyed))
+        source, target = np.repeat(source, sizes), np.repeat(target, sizes)
+        attributes = chain.from_iterable(map(VALUES, keyed))
     weights = None
     if weight is not None:
-        given = [value for _, _, value in graph.edges(data=weight)]
-        if any(value is not None for value in given):
-            weights = [1 if value is None else value for value in given]
-    return nodes, ends[:, 0], ends[:, 1], weights
+        given = [known.get(weight) for known in attributes]
+        kinds = {*map(type, given)}
+        if kinds - {NoneType}:
+            weights = [1 if value is None else value for value in given] if NoneType in kinds else given
+    return nodes, source, target, weights
+
+
+def _places(nodes: list[Any], given: Iterable[Any], count: int) -> np.ndarray:
+    """int64[count]: where each of `given` stands among distinct nodes. Whole numbers are found sorted, without a
+    dictionary, which is slower than all else that reading a graph takes."""
+    if {*map(type, nodes)} == {int}:
+        with suppress(OverflowError):  # past int64
+            ids, found = _numbers(nodes, len(nodes)), _numbers(given, count)
+            order = np.argsort(ids)
+            return order[np.searchsorted(ids, found, sorter=order)]
+    place = dict(zip(nodes, range(len(nodes)), strict=True))
+    return _numbers(map(place.__getitem__, given), count)
+
+
+def _numbers(values: Iterable[int], count: int) -> np.ndarray:
+    """int64[count] of so many values."""
+    return np.fromiter(values, np.int64, count)
 
 
 def networkx_source(graph: Any, weight: Any, bad: BadLines) -> ArraySource:
@@ -91,7 +123,7 @@ def igraph_source(graph: Any, weight: Any, bad: BadLines) -> ArraySource:
     weight, count, known = _attribute(weight), graph.vcount(), graph.es.attributes()
     names = graph.vs["name"] if "name" in graph.vs.attributes() else []
     named = len(names) > 0 and all(isinstance(one, str) for one in names) and len(set(names)) == count
-    ends = np.fromiter(chain.from_iterable(graph.get_edgelist()), np.int64).reshape(-1, 2)
+    ends = _numbers(chain.from_iterable(graph.get_edgelist()), 2 * graph.ecount()).reshape(-1, 2)
     weights = None
     if weight in known:
         weights = [1 if value is None else value for value in graph.es[weight]]

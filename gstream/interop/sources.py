@@ -68,7 +68,8 @@ def vertices_source(
     bad: what becomes of edges whose weight is no finite number. Raises UsageError where a vertex is something else,
     InputError for a weight that is no finite number.
     """
-    if all(isinstance(vertex, Integral) and not isinstance(vertex, bool) for vertex in vertices):
+    kinds = set(map(type, vertices))
+    if all(issubclass(kind, Integral) and kind is not bool for kind in kinds):
         try:
             ids = np.array(vertices, np.int64)
         except OverflowError:
@@ -77,7 +78,7 @@ def vertices_source(
             raise UsageError(f"{name}: vertex {ids.min()} is negative; {STRINGS}. Renumber the vertices.")
         order = np.argsort(ids)
         more: dict[str, Any] = {"ids": ids[order]}
-    elif all(isinstance(vertex, str) for vertex in vertices):
+    elif all(issubclass(kind, str) for kind in kinds):
         import pyarrow as pa
 
         try:
