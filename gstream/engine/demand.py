@@ -40,14 +40,14 @@ class Demand:
         """All of every page."""
         return cls(table, table.all_pages(), table.records.astype(np.int64))
 
-    def shares(self, partition: Partition) -> list[Demand]:
-        """What each device owns of it, which is worked out once."""
+    def shares(self, partition: Partition, first: int = 0) -> list[Demand]:
+        """What each device, from number `first` on, owns of it: h(j), which is worked out once."""
         if partition.devices == 1:
             return [self]
         if partition not in self._shares:
             owner = partition.owners(self.numbers, self.table.stretch)
             self._shares[partition] = [self._part(owner == number) for number in range(partition.devices)]
-        return self._shares[partition]
+        return self._shares[partition][first:] if first else self._shares[partition]
 
     def among(self, pages: np.ndarray) -> Demand:
         """The part of it in `pages` (int64[n])."""

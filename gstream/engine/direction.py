@@ -137,7 +137,7 @@ class Chooser:
         if not self.plan.copies:
             return demand
         table, numbers, devices = demand.table, demand.numbers, self.exchange.devices
-        shares = demand.shares(self.exchange.partition)[self.exchange.first :]
+        shares = demand.shares(self.exchange.partition, self.exchange.first)
         parts = [device.absent(table, part.numbers) for device, part in zip(devices, shares, strict=False)]
         absent = parts[0] if len(parts) == 1 else np.concatenate(parts)
         if len(absent) == 0:

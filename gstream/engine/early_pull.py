@@ -12,7 +12,7 @@ from __future__ import annotations
 from gstream.devices.job import Repeat
 from gstream.engine.direction import Frontier
 from gstream.engine.run_state import Kept
-from gstream.engine.superstep import Supersteps, shares
+from gstream.engine.superstep import Supersteps
 
 
 class EarlyPull:
@@ -56,7 +56,7 @@ class EarlyPull:
         assert run.whole is not None
         step, demand, _ = run.whole
         begun: list[Repeat] = []
-        for device, share in zip(run.devices, shares(run.exchange, demand), strict=False):
+        for device, share in zip(run.devices, demand.shares(run.exchange.partition, run.exchange.first), strict=False):
             repeat = device.repeat(step.table, share.numbers)
             if repeat is None:
                 return

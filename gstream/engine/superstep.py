@@ -190,7 +190,8 @@ def stream(
     again: the next call is for the same pages. in_place: as for Supersteps.nested_loop.
     """
     given, feedings = sources.by_name[demand.table.name], []
-    for device, source, share in zip(exchange.devices, given, shares(exchange, demand), strict=False):  # cores' is last
+    shares = demand.shares(exchange.partition, exchange.first)
+    for device, source, share in zip(exchange.devices, given, shares, strict=False):  # cores' and later ranks' are last
         feedings.append(feed(device, source, share, weights, again, in_place))
     exchange.feed(feedings)
 
@@ -198,11 +199,6 @@ def stream(
 def own_share(exchange: Exchange, demand: Demand) -> int:
     """How many of the pages this process's devices have, about."""
     return len(demand.numbers) * len(exchange.devices) // exchange.partition.devices
-
-
-def shares(exchange: Exchange, demand: Demand) -> list[Demand]:
-    """What each device of this process owns of the pages, and devices of later ranks: h(j)."""
-    return demand.shares(exchange.partition)[exchange.first :]
 
 
 def feed(

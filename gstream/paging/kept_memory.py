@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gstream.paging.page_source import nothing
 from pagestore.errors import ResourceError
 from pagestore.io import HUGE_BYTES, aligned_empty
 
@@ -121,10 +122,6 @@ class KeptMemory:
 def elements_of(memory: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Memory, uint8[n], as an array of a dtype; of a subarray, which NumPy views nothing as, the first axis is rows."""
     return memory.view(dtype.base).reshape(-1, *dtype.shape)
-
-
-def nothing() -> None:
-    """Undoes nothing."""
 
 
 MEMORY = KeptMemory()  # of this process

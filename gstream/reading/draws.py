@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pagestore.convert.emit import mix
 from pagestore.jit import compiled
 
 FEW = 256  # up to so many draws are kept sorted one by one; more of them take a look at every neighbour
@@ -39,14 +40,6 @@ def find_lists(room, slot, records, columns, header_words, vertex, start, size, 
 
 
 @compiled
-def _mixed(x):
-    """A bijection of 64 bits, whose outputs of successive numbers look random (SplitMix64: Steele et al., 2014)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@compiled
 def _below(state, bound):
     """(uniform in 0 to bound - 1, next state): numbers of as many bits as the bound has, until one is below it."""
     mask = np.uint64(bound - 1)
@@ -54,7 +47,7 @@ def _below(state, bound):
         mask |= mask >> np.uint64(shift)
     while True:
         state += np.uint64(0x9E3779B97F4A7C15)
-        drawn = np.int64(_mixed(state) & mask)
+        drawn = np.int64(mix(state) & mask)
         if drawn < bound:
             return drawn, state
 
@@ -67,10 +60,10 @@ def draw_positions(vertex, size, most, replace, seed, hop, ends, position):
     Without replacement every set of positions is as likely: by Floyd's algorithm for few (Bentley and Floyd 1987),
     else by selection sampling (Knuth, volume 2, 3.4.2, algorithm S).
     """
-    key = _mixed(_mixed(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)) + np.uint64(hop))
+    key = mix(mix(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)) + np.uint64(hop))
     for i in range(vertex.size):
         at, count = ends[i], ends[i + 1] - ends[i]
-        state = _mixed(key ^ _mixed(np.uint64(vertex[i]) + np.uint64(1)))
+        state = mix(key ^ mix(np.uint64(vertex[i]) + np.uint64(1)))
         if most < 0 or (count == size[i] and not replace):
             for k in range(count):
                 position[at + k] = k
@@ -114,7 +107,7 @@ def number_vertices(vertex, table, numbers, nodes, known, local):
     """
     mask = np.uint64(table.size - 1)
     for i in range(vertex.size):
-        at = _mixed(np.uint64(vertex[i]) + np.uint64(1)) & mask
+        at = mix(np.uint64(vertex[i]) + np.uint64(1)) & mask
         while table[at] >= 0 and table[at] != vertex[i]:
             at = (at + np.uint64(1)) & mask
         if table[at] < 0:

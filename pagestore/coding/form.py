@@ -22,7 +22,6 @@ RELATIVE = 1  # flag: a list's first neighbour is coded as zigzag(neighbour - ve
 REPEATS = 2  # flag: some neighbour is repeated, so that gaps are coded as they are, and not less 1
 SPARSE = 4  # flag: vertices have gaps between them, and are coded as a stream of their own
 CLASSES = 5  # 0 to 2: gaps; 3, 4: first neighbours
-WIDTH_BITS = 6
 # An entry: word at which the chunk begins, widths, lists that began before it, number of the last such list's first
 # edge, then the ID of the item before.
 OFFSET, WIDTHS, LISTS, LAST_START, CARRY = range(5)

@@ -21,7 +21,6 @@ from gstream.hostcode.bitmaps import bitmap, bits_where, count_bits, is_set, set
 from gstream.records import record_kernel
 
 READ_BYTES = 16  # a vertex: rows of the answer that were read, and what is looked up
-DOUBLE = np.dtype(np.float64)
 
 
 @record_kernel(distance="length[] min", changed="uint64[] or")
