@@ -88,6 +88,19 @@ def test_programs_with_arrays_of_all_vertices_take_no_memory_to_plan():
         assert facts["call_seconds"]["usual"] > 0 and not facts["lacks"]
 
 
+def test_conversions_write_vertices_and_begin():
+    one, many = (gstream.plan("bfs", vertices=count, edges=10, machine="laptop") for count in (10, 10**9))
+    assert 0.01 < one["convert_seconds"]["text"]["usual"] < 1
+    assert many["convert_seconds"]["text"]["usual"] == pytest.approx(150, rel=0.01)
+    slow = gstream.plan(
+        "bfs", vertices=10**9, edges=10, machine=replace(SLOW, memory=1 << 38, disk=1e8, convert={"text": 1e9})
+    )
+    assert slow["convert_seconds"]["text"]["usual"] == pytest.approx(many["store_bytes"] / 1e8, rel=0.01)
+    dense = gstream.plan("bfs", vertices=10**6, edges=10**9, machine="laptop")
+    sorted_ = 10**9 / find_machine("laptop").convert["text"]
+    assert dense["convert_seconds"]["text"]["usual"] == pytest.approx(sorted_, rel=0.01)
+
+
 def test_what_does_not_fit_a_machine_is_told():
     facts = gstream.plan("msf", vertices=10**6, edges=10**10, weighted=True, undirected=True, machine="laptop")
     assert facts["seconds"] is None and facts["lacks"] > find_machine("laptop").memory
