@@ -51,9 +51,13 @@ class Held(ABC):
         """The rows of this rank. Callers ask `of_ranks` first; raises TypeError where one process has all values."""
         raise TypeError(f"{type(self).__name__}: one process has all values")
 
+    def each(self, call: Callable[[np.ndarray], Any]) -> list[Any]:
+        """What a call gives for all values, some at a time."""
+        return [call(self.host())]
+
     def count(self, call: Callable[[np.ndarray], int]) -> int:
         """The sum of what a call gives for all values, some at a time."""
-        return call(self.host())
+        return int(sum(self.each(call)))
 
     @abstractmethod
     def leave(self) -> None:

@@ -162,6 +162,7 @@ CASES = {
     "bfs streamed": Case("undirected", "bfs", {"source": 1}, SMALL, long=True),
     "bfs without heads": Case("directed", "bfs", {"source": 1}, {"use_heads": False}, long=True),
     "sssp": Case("weighted", "sssp", {"source": 1}, certify=True),
+    "sssp of floats": Case("floats", "sssp", {"source": 1, "predecessors": False}, long=True),
     "sssp by chunks": Case("weighted", "sssp", {"source": 1}, {"chunk_vertices": 4096}, long=True),
     "widest": Case("weighted", "widest", {"source": 1}, long=True),
     "wcc": Case("directed", "wcc", certify=True),

@@ -128,8 +128,8 @@ def run_pagerank(
         return [Column("pagerank", rank)], session.finish(sweeps, converged or fixed, unread) | {"l1_change": change}
     if isinstance(program, WeightedPageRank):
         program.strength = _strengths(session)  # type: ignore[assignment]
-    stay = session.may_stay() and not isinstance(program, (WeightedPageRank, PersonalizedPageRank))
-    outcome = session.run(program, max_supersteps=iterations if fixed else max_iter, stay=stay, exactly=fixed)
+    most = iterations if fixed else max_iter
+    outcome = session.run(program, max_supersteps=most, stay=session.stays, exactly=fixed)
     if isinstance(program, WeightedPageRank):
         strength: Any = program.strength
         np.multiply(outcome.value, strength, out=outcome.value, where=strength > 0)
@@ -183,6 +183,7 @@ def program_of_pagerank(
         later = (LaterActivePageRank, LaterActivePageRank64) if some else (LaterPageRank, LaterPageRank64)
         return later[float64](preference=_uniform(session) if preference is None else preference, **given)
     if preference is None:
+        session.let_stay()
         made = (ActivePageRank, ActivePageRank64) if some else (PageRank, PageRank64)
         return made[float64](**given)
     own = (ActivePersonalizedPageRank, ActivePersonalizedPageRank64) if some else (

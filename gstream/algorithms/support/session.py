@@ -50,6 +50,7 @@ class Session(Keeping, GpuRoom):
         self._counter = np.zeros(1, np.int64)
         self._needed: set[str] = set()  # arrays that the engine keeps and the call works with
         self.proof_bytes = 0  # that the certificate takes in all, where one follows the run
+        self.stays = False  # the values of the program that is planned: `let_stay`
         self.stands_in = False  # the planned program stands for page kernels, whose caps are checked
         self.later = 0  # bytes in all that the call takes after its programs
         self._lacking = ""  # a note: an option of the caller had no effect
@@ -180,10 +181,10 @@ class Session(Keeping, GpuRoom):
         self.stats = outcome.stats.after(self.stats)
         return outcome
 
-    def may_stay(self, whole: bool = False) -> bool:
-        """Whether values may stay where a run leaves them: on a device, or, unless the call or its certificate takes
-        them `whole`, a slice with each rank."""
-        return self.ranks is None or not (whole or self.proof_bytes)
+    def let_stay(self, whole: bool = False) -> None:
+        """Values may stay where the run leaves them: on a device, or, unless the call or its certificate takes them
+        `whole`, a slice with each rank."""
+        self.stays = self.ranks is None or not (whole or self.proof_bytes)
 
     @property
     def on_gpus(self) -> bool:

@@ -82,13 +82,12 @@ def run_bfs(
     as do those beyond the farthest of `targets`. start: the answer of an earlier run; edges were only added since.
     Raises UsageError (no source or target, or one that is not in the graph; a negative limit).
     """
-    program = program_of_bfs(session, source, depth_limit, predecessors)
+    program = program_of_bfs(session, source, depth_limit, predecessors, targets, start)
     sources = session.store.lookup(program.source)
     aim = Targets(session, sources, targets, "bfs", weighted=False)
     depth = min((one for one in (depth_limit, aim.steps) if one is not None), default=None)
     if start is None:
-        stay = session.may_stay(whole=predecessors or targets is not None)
-        outcome = session.run(program, max_supersteps=depth, stay=stay)
+        outcome = session.run(program, max_supersteps=depth, stay=session.stays)
         distance, supersteps, converged = outcome.value, outcome.supersteps, outcome.converged
     else:
         refuse_ends(depth_limit, targets)
@@ -123,6 +122,7 @@ def program_of_bfs(
         raise UsageError(f"--depth-limit {depth_limit}: is negative; it counts edges from the source. Pass 0 or more.")
     if predecessors or session.proof_bytes:  # a certificate looks for predecessors that are not there
         session.foresee(later=predecessor_bytes(session, BFS.value.dtype, weighted=False))
+    session.let_stay(whole=predecessors or targets is not None or start is not None)
     return BFS(source=ids)
 
 
@@ -154,9 +154,9 @@ def program_of_khop(session: Session, source: Any, radius: float, undirected: bo
     return program_of_bfs(session, source_ids(source, "khop"), radius, predecessors=False)
 
 
-def distance_column(distance: np.ndarray | Held, ldbc_missing: str) -> Column:
-    """Distances: null where there is no path; floats keep their type, integers become int64."""
-    return Column("distance", distance, unreached(distance.dtype), ldbc_missing=ldbc_missing)
+def distance_column(distance: np.ndarray | Held, ldbc_missing: str, dtype: Any = None) -> Column:
+    """Distances: null where there is no path. dtype: of tables; None: floats keep their type, integers become int64."""
+    return Column("distance", distance, unreached(distance.dtype), dtype=dtype, ldbc_missing=ldbc_missing)
 
 
 def predecessor_column(session: Session, predecessor: np.ndarray | Held) -> Column:

@@ -15,12 +15,15 @@ import numpy as np
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal import nearest
 from gstream.algorithms.traversal.predecessors import find_predecessors
+from gstream.records.held import Held
 
 DEEP = 64  # edges of a path
 FLOAT_MAX = float(np.finfo(np.float32).max)
 
 
-def why_wider(session: Session, distance: np.ndarray, sources: np.ndarray, predecessor: np.ndarray | None) -> str:
+def why_wider(
+    session: Session, distance: np.ndarray | Held, sources: np.ndarray, predecessor: np.ndarray | None
+) -> str:
     """Why distances (float32[V]) are to be summed in float64, "" where float32 does.
 
     predecessor: id[V]; None: they are looked for where the distances alone do not tell. sources: store IDs.
@@ -34,7 +37,7 @@ def why_wider(session: Session, distance: np.ndarray, sources: np.ndarray, prede
     return ""
 
 
-def are_short(session: Session, distance: np.ndarray) -> bool:
+def are_short(session: Session, distance: np.ndarray | Held) -> bool:
     """Whether distances (float32[V]) alone show that no path has more than DEEP edges.
 
     Weights that rounding absorbs add nothing to a distance, but these are less than 2^-24 of it.
@@ -43,13 +46,15 @@ def are_short(session: Session, distance: np.ndarray) -> bool:
     return len(distance) <= DEEP or most <= DEEP * least
 
 
-def may_overflow(session: Session, distance: np.ndarray) -> bool:
+def may_overflow(session: Session, distance: np.ndarray | Held) -> bool:
     """Whether some edge may lead from a distance (float32[V]) past the greatest float32."""
     return greatest(distance) + float(session.meta.max_weight or 0.0) > FLOAT_MAX
 
 
-def greatest(distance: np.ndarray) -> float:
+def greatest(distance: np.ndarray | Held) -> float:
     """The greatest finite distance, 0 where there is none."""
+    if isinstance(distance, Held):
+        return float(max(distance.each(greatest)))
     return float(np.max(distance, where=np.isfinite(distance), initial=0.0))
 
 

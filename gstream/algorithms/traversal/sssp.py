@@ -10,7 +10,6 @@ distance(v) = least sum of weights of a path along out-edges from the nearest so
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from gstream.algorithms.traversal.later import go_on
 from gstream.algorithms.traversal.predecessors import find_predecessors, held_bytes, predecessor_bytes
 from gstream.algorithms.traversal.targets import Targets
 from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
+from gstream.records.held import Held
 from gstream.results.column import Answer
 from gstream.results.result import LDBC_NO_PATH
 from pagestore.errors import UsageError
@@ -89,10 +89,11 @@ def run_sssp(
         raise UsageError(f"--cutoff {cutoff}: must be at least 0; it is the weight of the longest paths. Leave it out.")
     sources = session.store.lookup(ids)
     aim = Targets(session, sources, targets, "sssp", weighted=True)
-    program = program_of_sssp(session, ids, float64, predecessors)
+    program = program_of_sssp(session, ids, float64, predecessors, cutoff, targets, start)
     rounds, converged, note = rounds_of(execution), True, ""
+    stays = session.ranks is not None and session.stays
     if start is None:
-        outcome = session.run(program, rounds=rounds)
+        outcome = session.run(program, rounds=rounds, stay=stays)
         supersteps, distance, converged = outcome.supersteps, outcome.value, outcome.converged
     else:
         refuse_ends(cutoff, targets)
@@ -102,14 +103,13 @@ def run_sssp(
     if type(program) is SSSP and (why := float_sums.why_wider(session, distance, sources, above)):
         note = f"distances are summed in float64, as --float64 does: {why}"
         session.begin_again()
-        outcome = session.run(SSSP64(source=ids), kept=False, rounds=rounds)
+        outcome = session.run(SSSP64(source=ids), kept=False, rounds=rounds, stay=stays)
         supersteps, distance, converged = supersteps + outcome.supersteps, outcome.value, outcome.converged
         above = find_predecessors(session, distance, sources, weighted=True)[0] if predecessors else None
     others = () if above is None else (above,)
     limit = aim.cut(distance, *others, none=session.none, limit=limit_of(distance.dtype, cutoff))
     # Tables hold float64 for whole-number sums: exact up to 2^53, and "not reached" is inf in every .npy.
-    column = distance_column(distance, LDBC_NO_PATH)
-    columns = [column if column.dtype.kind == "f" else replace(column, dtype=np.dtype(np.float64))]
+    columns = [distance_column(distance, LDBC_NO_PATH, None if distance.dtype.kind == "f" else np.dtype(np.float64))]
     if above is not None:
         columns.append(predecessor_column(session, above))
     found = session.finish(supersteps, converged, note or _digits_lost(distance))
@@ -117,21 +117,29 @@ def run_sssp(
     return columns, found | {"reached": count_reached(session, distance)}
 
 
-def _digits_lost(distance: np.ndarray) -> str:
+def _digits_lost(distance: np.ndarray | Held) -> str:
     """A note where whole-number distances are greater than the float64 of tables counts."""
     if distance.dtype.itemsize < 8 or distance.dtype.kind == "f":
         return ""
-    lost = int(np.count_nonzero((distance > EXACT) & (distance != unreached(distance.dtype))))
+
+    def past(values: np.ndarray) -> int:
+        return int(np.count_nonzero((values > EXACT) & (values != unreached(values.dtype))))
+
+    lost = distance.count(past) if isinstance(distance, Held) else past(distance)
     verb = "is" if lost == 1 else "are"
     return f"{show_things(lost, 'distance')} past 2^53 {verb} shown rounded, to 16 digits" if lost else ""
 
 
-def program_of_sssp(session: Session, source: Any, float64: bool, predecessors: bool, **options: Any) -> SSSP:
+def program_of_sssp(
+    session: Session, source: Any, float64: bool, predecessors: bool, cutoff: float | None = None, targets: Any = None,
+    start: Any = None, **options: Any,
+) -> SSSP:  # fmt: skip
     """The program of the first search. Raises UsageError (no source, no weights), InputError (a wrong weight), CapError
     as all that follows it would."""
     ids = source_ids(source, "sssp")
     program = program_for(session.meta, float64)(source=ids)
     dtype = program.value.dtype
+    session.let_stay(whole=predecessors or any(given is not None for given in (cutoff, targets, start)))
     above_bytes = predecessor_bytes(session, dtype, weighted=True)
     if predecessors or session.proof_bytes:  # a certificate looks for them, too
         session.foresee(later=above_bytes)

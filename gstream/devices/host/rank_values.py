@@ -37,8 +37,8 @@ class RankValues(Held):
     def count_unlike(self, none: Any) -> int:
         return self.count(lambda values: int(np.count_nonzero(values != none)))
 
-    def count(self, call: Callable[[np.ndarray], int]) -> int:
-        return call(self._host) if self._host is not None else int(sum(self.ranks.everybody(call(self._own))))
+    def each(self, call: Callable[[np.ndarray], Any]) -> list[Any]:
+        return [call(self._host)] if self._host is not None else self.ranks.everybody(call(self._own))
 
     def take(self, places: np.ndarray) -> np.ndarray:
         if self._host is not None:
