@@ -52,7 +52,7 @@ class RankCalls:
             self._thread.join()
 
     def _watch(self) -> None:
-        last, told, heard = -1, -1, list[tuple[int, list[tuple[int, Call]]]]()
+        last, told, heard = 0, 0, list[tuple[int, list[tuple[int, Call]]]]()
         while not self._over.wait(LOOK_SECONDS):
             now = self._count
             if self._words.rank and last == now != told:

@@ -10,12 +10,14 @@ from rank_processes import mpiexec
 END_SECONDS = 60.0  # of a launcher that hangs
 SCRIPT = """
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 
 from gstream.cli.one_rank import one_for_all
 from gstream.cli.ranks import share_of_machine
+from gstream.devices.rank_calls import LOOK_SECONDS
 from gstream.devices.ranks import Ranks
 from gstream.engine.rank_sweeps import merge
 from pagestore.errors import GstreamError
@@ -26,6 +28,8 @@ once = lambda: one_for_all(ranks, Path(sys.argv[0]), {})
 ends = lambda: ranks.wait()
 merges = lambda: merge(ranks, "or", none, none)
 ways = {"alike": [(shares, shares), (merges, merges)], "plain": [(shares, once)], "end": [(ends, shares)]}
+if sys.argv[1] == "end":
+    time.sleep(2.5 * LOOK_SECONDS)  # nothing was called by then, and nothing is told
 for first, second in (ways | {"arrays": [(shares, merges)]})[sys.argv[1]]:
     try:
         (first if ranks.first else second)()
