@@ -79,7 +79,8 @@ def plan_of(algorithm: str, engine: Engine, own: dict[str, Any], certify: bool =
     with session_of(found, engine, options, certify) as session:
         program = found.load(found.plan)(session, **options) if found.plan else _stand_in(session, found, options)
         session.foresee()
-        return _lifted(engine, lambda: _with_all_held(engine.plan(program, stay=session.stays), engine), session.stands_in)
+        stays, stands_in = session.stays, session.stands_in
+        return _lifted(engine, lambda: _with_all_held(engine.plan(program, stay=stays), engine), stands_in)
 
 
 def _lifted(engine: Engine, make: Callable[[], Plan], any_cap: bool = False) -> Plan:
