@@ -15,6 +15,7 @@ from typing import Any
 
 import choice
 import pytest
+import quick
 from hypothesis import HealthCheck, settings
 
 from pagestore import caches
@@ -56,6 +57,7 @@ if asked:
     have_examples(lambda own: int(asked))
 elif choice.MODE == "some":
     have_examples(lambda own: min(own, choice.EXAMPLES))
+    quick.compile_quickly()
 own: dict[str, Any] = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("gstream", **own, max_examples=100)
 settings.load_profile("gstream")

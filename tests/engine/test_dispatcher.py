@@ -16,13 +16,21 @@ import gstream
 from gstream.engine.dispatcher import PATIENCE, Dispatcher, Learnt, Stretches
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions, parse_devices, split_cores
-from gstream.planning import planner
+from gstream.planning import calibration, planner
+from gstream.planning.cost_equations import Constants
 from gstream.programs.pagerank import PageRank
 from gstream.programs.wcc import WCC
 from gstream.telemetry.trace import ChromeTrace
 from pagestore.errors import UsageError
 
 SHARED = PROGRAMS | {"WCC": WCC()}
+
+
+@pytest.fixture(autouse=True)
+def usual_cores(monkeypatch):
+    """Fixed shares go by the cores' rates: those of a machine that is busy, or whose kernels are compiled quickly
+    (tests/quick.py), may leave the cores none."""
+    monkeypatch.setattr(calibration, "constants", lambda *given: Constants())
 
 
 @pytest.fixture(scope="module")

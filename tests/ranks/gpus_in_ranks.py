@@ -20,6 +20,7 @@ from rank_cases import CASES, Case
 
 from gstream.devices.gpu import rank_links
 from gstream.devices.ranks import Ranks
+from tests import quick
 
 GPUS = {1: "cuda:0,1,2", 2: "cuda:0,2,1,3"}  # of two ranks, each of which reads all memory of its own GPUs
 
@@ -54,6 +55,7 @@ def kept(ranks: Ranks, folder: Path, devices: str, link: str) -> str:
 
 
 def main() -> None:
+    quick.go_on()
     folder, gpus, link, names = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
     instead.install(compilers.compile_unit)
     if link == "nccl":

@@ -29,6 +29,7 @@ from gstream.programs.pagerank import PageRank
 from gstream.results.result import Result
 from gstream.telemetry.trace import ChromeTrace
 from pagestore.errors import UsageError
+from tests import quick
 
 
 def run(folder: Path, case: Case, ranks: Ranks | None, in_parts: bool = False) -> Result:
@@ -179,6 +180,7 @@ def room(folder: Path, ranks: Ranks) -> tuple[int, int]:
 
 
 def main() -> None:
+    quick.go_on()
     folder, ranks = Path(sys.argv[1]), Ranks()
     delta_stepping.FEWEST_EDGES = 1000  # so that frontiers of small graphs are cut, too
     found: dict[str, Any] = {}

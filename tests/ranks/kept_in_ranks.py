@@ -24,6 +24,7 @@ from gstream.algorithms.components import scc
 from gstream.devices.ranks import Ranks
 from gstream.engine.checkpoint import Keeper
 from gstream.results.result import Result
+from tests import quick
 
 RANDOM = ("bfs", "sssp", "pagerank", "wcc", "scc", "kcore", "mis")  # which have certificates, on any graph
 OWN = ("hops", "kinds", "twice")  # of own_kernels.py
@@ -131,6 +132,7 @@ def compared(whole: Path, parts: Path, algorithm: str, own: dict[str, Any], rank
 
 
 def main() -> None:
+    quick.go_on()
     scc.AT_ONCE = 0  # it goes by searches and colours, as on larger graphs
     folder, writes, ranks = Path(sys.argv[1]), json.loads(sys.argv[2]), Ranks()
     made: dict[str, str] = ranks.by_first(lambda: make_graphs(folder))

@@ -32,7 +32,7 @@ def test_counts():
 
 @pytest.mark.parametrize(("asked", "tried"), [("", "tried 5 100"), ("37", "tried 37 37")])
 def test_as_many_examples_as_are_asked_for(tmp_path: Path, asked: str, tried: str) -> None:
-    for name in ("conftest.py", "choice.py"):
+    for name in ("conftest.py", "choice.py", "quick.py"):
         shutil.copy(Path(__file__).parent.parent / name, tmp_path)
     (tmp_path / "test_properties.py").write_text(PROPERTIES)
     done = subprocess.run(

@@ -33,7 +33,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(parents=True)
     (folder / "test_properties.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = tests\n")
-    for name in ("conftest.py", "choice.py"):
+    for name in ("conftest.py", "choice.py", "quick.py"):
         (tmp_path / "tests" / name).write_text((machine.ROOT / "tests" / name).read_text())
     monkeypatch.setattr(machine, "ROOT", tmp_path)
     monkeypatch.setattr(examples, "SAID", tmp_path / "said")
