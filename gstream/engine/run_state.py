@@ -25,10 +25,12 @@ from gstream.options.stopping import Asked
 from gstream.paging.page_table import NO_PAGES
 from gstream.paging.source_pool import Sources
 from gstream.planning.plan import Plan
+from gstream.telemetry import compiling
 from gstream.telemetry.stats import RunStats, StepStats
 
 Order = tuple[float, float]  # step and limit, as gstream.engine.checkpoint keeps them
-Counts = tuple[int, int, int, int]  # pages processed, bytes moved, edges looked at, bytes read from disk
+# Pages processed, bytes moved, edges looked at, bytes read from disk, seconds of compiling.
+Counts = tuple[int, int, int, int, float]
 Watch = Callable[[int, np.ndarray], None]  # gets the superstep and value[V], in store order
 
 
@@ -132,7 +134,7 @@ class RunState:
         for device in [*self.devices, *([] if self.engine.cores is None else [self.engine.cores])]:
             stats = device.stats
             pages, moved, edges = pages + stats.pages, moved + stats.bytes_moved, edges + stats.edges
-        return pages, moved, edges, self.sources.bytes_read
+        return pages, moved, edges, self.sources.bytes_read, compiling.meter().seconds
 
     def note(self, step: StepStats) -> None:
         """Keep the figures of a superstep, or of several, and pass them to the progress callback."""

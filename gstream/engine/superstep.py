@@ -23,7 +23,6 @@ from gstream.engine.run_state import Counts, Kept, Parts, RunState
 from gstream.paging.page_source import PageSource
 from gstream.paging.page_table import NO_PAGES
 from gstream.paging.source_pool import Sources
-from gstream.telemetry.compiling import Stopwatch
 from gstream.telemetry.stats import StepStats
 
 
@@ -148,26 +147,27 @@ class Supersteps(RunState):
         self.sum_totals()
         return frontier
 
-    def open(self) -> tuple[Stopwatch, Counts]:
-        """A superstep begins: its time, with what was tried in vain, and the counts so far."""
-        watch, self.vain_seconds = Stopwatch(self.vain_seconds), 0.0
+    def open(self) -> tuple[float, Counts]:
+        """A superstep begins: when, by what was tried in vain earlier, and the counts so far."""
+        began, self.vain_seconds = time.perf_counter() - self.vain_seconds, 0.0
         number = self.supersteps + 1
         self.last, self.order = number == self.limit, None
         self.code.set_superstep(number)
-        return watch, self.counts()
+        return began, self.counts()
 
-    def close(self, step: Step, frontier: Frontier, watch: Stopwatch, before: Counts) -> Frontier:
+    def close(self, step: Step, frontier: Frontier, began: float, before: Counts) -> Frontier:
         """A superstep from `frontier` ends: it is measured and noted; the next frontier."""
         following = self.measure()
         ended, after = time.perf_counter(), self.counts()
+        compiled = after[4] - before[4]
         if self.trace is not None:
-            self.trace.span("driver", "supersteps", f"{step.direction}, {frontier.vertices} active", watch.began, ended)
+            self.trace.span("driver", "supersteps", f"{step.direction}, {frontier.vertices} active", began, ended)
         self.note(
             StepStats(
                 direction=step.direction, frontier=frontier.vertices, pages=after[0] - before[0],
                 bytes_moved=after[1] - before[1], edges_visited=after[2] - before[2],
-                bytes_read=after[3] - before[3], held=frontier.held, seconds=watch.worked(ended),
-                compile_seconds=watch.compiled(),
+                bytes_read=after[3] - before[3], held=frontier.held,
+                seconds=max(0.0, ended - began - compiled), compile_seconds=compiled,
             )
         )  # fmt: skip
         return following

@@ -15,7 +15,7 @@ LEAST_SECONDS = 0.001  # that are worth a word
 
 
 @cache
-def _meter() -> Any:
+def meter() -> Any:
     """`seconds` in which one thread of this process or several compiled, or waited for one that did."""
     from numba.core.event import Listener, register  # dear to import
 
@@ -49,11 +49,11 @@ class Stopwatch:
     """Time since it was made, or from `earlier` seconds before, apart from compiling. began: by time.perf_counter."""
 
     def __init__(self, earlier: float = 0.0) -> None:
-        self.began, self._compiled = time.perf_counter() - earlier, _meter().seconds
+        self.began, self._compiled = time.perf_counter() - earlier, meter().seconds
 
     def compiled(self) -> float:
         """Seconds that went by while kernels were compiled, or loaded."""
-        return _meter().seconds - self._compiled
+        return meter().seconds - self._compiled
 
     def worked(self, ended: float | None = None) -> float:
         """The other seconds, up to `ended` (None: to this moment)."""

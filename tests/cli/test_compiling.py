@@ -59,7 +59,7 @@ def test_a_superstep_s_time_is_without_compiling(monkeypatch: pytest.MonkeyPatch
             self.reads += 1
             return 1e6 * self.reads
 
-    monkeypatch.setattr(compiling, "_meter", cache(Meter))
+    monkeypatch.setattr(compiling, "meter", cache(Meter))
     for run in (graph.bfs(source=0), graph.pagerank(), graph.pagerank(execution="async")):
         steps = run.summary["stats"]["per_superstep"]
         assert steps and all(step["seconds"] == 0 for step in steps)
