@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gstream.engine.engine import Engine
     from gstream.planning.plan import Plan
 
+EASY = 1.25  # times the memory that a program needs at least, where a machine lacks it: with that alone chunks are tiny
 USUAL_STEPS = 20  # an example where nobody knows how many: PageRank takes about so many until the default --tol
 
 
@@ -92,7 +93,7 @@ def _lifted(engine: Engine, make: Callable[[], Plan], any_cap: bool = False) -> 
             except CapError as error:
                 if not (any_cap or engine.lacks_for(error)):
                     raise
-                engine.lift_cap(error)
+                engine.lift_cap(error, 1.0 if any_cap else EASY)
 
 
 def _with_all_held(planned: Plan, engine: Engine) -> Plan:

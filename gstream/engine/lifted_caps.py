@@ -29,7 +29,7 @@ class LiftedCaps:
         """Whether a plan should say what is lacking instead: of memory that a machine has not, which nobody capped."""
         return False
 
-    def lift_cap(self, error: CapError) -> None:
-        """Raise the cap that an error names to what it says is enough, for a program that stands in for others."""
-        given: Any = {error.option.removeprefix("--").replace("-", "_"): error.need}
+    def lift_cap(self, error: CapError, room: float = 1.0) -> None:
+        """Raise the cap that an error names to what it says is enough, or `room` times as much."""
+        given: Any = {error.option.removeprefix("--").replace("-", "_"): int(error.need * room)}
         self.options = replace(self.options, **given)

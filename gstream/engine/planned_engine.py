@@ -26,7 +26,6 @@ from gstream.planning.memory_fit import graph_of
 from gstream.planning.plan import Plan
 from pagestore.errors import CapError, DeviceMissingError, UsageError
 
-EASY = 1.25  # times the memory that is needed at least, where it is lacking: with that alone chunks are tiny
 USABLE = 0.94  # of a GPU's memory: the rest is CUDA's own
 
 
@@ -185,12 +184,12 @@ class PlannedEngine(Engine):
         """As of Engine."""
         return error.option == "--host-memory" and not self.capped
 
-    def lift_cap(self, error: CapError) -> None:
+    def lift_cap(self, error: CapError, room: float = 1.0) -> None:
         """As of Engine; of a machine's own memory, too."""
         if error.option != "--host-memory":
-            super().lift_cap(error)
+            super().lift_cap(error, room)
             return
-        self.lacks, self._cap = error.need, int(error.need * EASY)
+        self.lacks, self._cap = error.need, int(error.need * room)
 
     @property
     def host_memory(self) -> int:
