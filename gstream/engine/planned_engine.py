@@ -61,6 +61,7 @@ class PlannedExchange:
     partition: Partition
     notifies: bool
     first: int = 0
+    ranks: None = None
 
 
 class NothingRead:

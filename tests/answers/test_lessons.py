@@ -31,6 +31,7 @@ def opened(tmp_path_factory):
 @pytest.fixture
 def engine(opened, tmp_path, monkeypatch):
     monkeypatch.setattr(call_times, "LEAST_EDGES", 1)
+    monkeypatch.setattr(call_times, "WRONG", 1e4)  # these calls are no real ones
     opened.costs = CostModel(opened.devices, opened.options.host_threads, lambda: opened.workers, tmp_path)
     return opened
 
