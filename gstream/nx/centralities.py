@@ -47,10 +47,13 @@ def pagerank(
     return G.by_node(column(_converged(result, max_iter), "pagerank"))
 
 
-@function(multigraph=True, nstart=None, rule=lambda given: unread(given["G"], "weight") or True)
+@function(
+    multigraph=True, nstart=None, method="power_iteration", rule=lambda given: unread(given["G"], "weight") or True
+)
 def hits(
-    G: NodeGraph, max_iter: int = 100, tol: float = 1e-8, nstart: Any = None, normalized: bool = True
-) -> tuple[dict[Any, float], dict[Any, float]]:
+    G: NodeGraph, max_iter: int = 100, tol: float = 1e-8, nstart: Any = None, normalized: bool = True,
+    method: str = "power_iteration",
+) -> tuple[dict[Any, float], dict[Any, float]]:  # fmt: skip
     found = G.graph.hits(max_iter=max_iter, tol=tol, normalized=normalized, weighted=G.weighs("weight"))
     result = _converged(found, max_iter)
     return G.by_node(column(result, "hub")), G.by_node(column(result, "authority"))
@@ -83,8 +86,10 @@ def _one_undirected(given: dict[str, Any]) -> bool | str:
     return given["u"] is None or not given["G"].is_directed() or "paths to one node are searched backward"
 
 
-@function(multigraph=True, weight="distance", reads=True, rule=_one_undirected)
-def closeness_centrality(G: NodeGraph, u: Any = None, distance: Any = None, wf_improved: bool = True) -> Any:
+@function(multigraph=True, weight="distance", reads=True, sp=None, rule=_one_undirected)
+def closeness_centrality(
+    G: NodeGraph, u: Any = None, distance: Any = None, wf_improved: bool = True, sp: Any = None
+) -> Any:
     if u is None:
         result = G.graph.closeness(wf_improved=wf_improved, weighted=G.weighs(distance))
         return G.by_node(column(result, "closeness"))

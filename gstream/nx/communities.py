@@ -45,10 +45,11 @@ def louvain_communities(
     return _communities(G, "louvain", weight, resolution, max_level, seed)
 
 
-@function(directed=False, multigraph=True, weight="weight", reads=True)
+@function(directed=False, multigraph=True, weight="weight", reads=True, metric="modularity", theta=0.01)
 def leiden_communities(
-    G: NodeGraph, weight: Any = "weight", resolution: float = 1, max_level: int | None = None, seed: Any = None
-) -> list[set]:
+    G: NodeGraph, weight: Any = "weight", resolution: float = 1, max_level: int | None = None, seed: Any = None,
+    metric: str = "modularity", theta: float = 0.01,
+) -> list[set]:  # fmt: skip
     return _communities(G, "leiden", weight, resolution, max_level, seed)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -114,6 +115,8 @@ def test_answers_are_networkx_s(kind: str, name: str) -> None:
     if not known.reads:
         nx.set_edge_attributes(graph, 1, "weight")
     wanted = called(ALL[name].orig_func, graph, known.signature)
+    if name == "hits" and wanted is nx.PowerIterationFailedConvergence:
+        wanted = plain(ALL[name].orig_func(graph, max_iter=1000))  # 3.7 measures hubs by the largest, not by their sum
     if name == "node_degree_xy":  # in any order
         found, wanted = sorted(found), sorted(wanted)
     if name in TREES and not isinstance(wanted, type):  # see below
@@ -156,6 +159,10 @@ def test_communities_are_as_good_as_networkx_s(name: str) -> None:
     made = nx.relabel_nodes(nx.random_partition_graph([20, 30, 50], 0.3, 0.02, seed=5), str)
     peer = nx.community.modularity(made, nx.community.louvain_communities(made, seed=1))
     call = getattr(nx.community, name)
+    if "metric" in inspect.signature(call.orig_func).parameters:  # of NetworkX 3.7, whose default is another
+        with pytest.raises(NotImplementedError):
+            call(made, backend="gstream")
+        call = partial(call, metric="modularity")
     found = call(made, seed=3, backend="gstream")
     assert set().union(*found) == set(made) and sum(map(len, found)) == len(made)
     assert nx.community.modularity(made, found) >= 0.98 * peer
