@@ -16,6 +16,7 @@ import gstream
 from gstream.algorithms.registry import ALGORITHMS
 from gstream.language.program import Program
 from pagestore.errors import UsageError
+from tests import choice
 from tests.answers.graphs import Example
 
 AGREED = {"bfs", "khop", "sssp", "wcc", "hcc", "scc"}  # of which packages have one definition
@@ -77,7 +78,9 @@ def test_declarations_are_whole_and_true(name: str) -> None:
     assert all(callable(algorithm.load(path)) for path in (algorithm.proof, algorithm.plan, algorithm.program) if path)
 
 
-@pytest.mark.parametrize("name", [name for name, entry in ALGORITHMS.items() if entry.needs != "any store"])
+@pytest.mark.parametrize(
+    "name", choice.seeds(3, [name for name, entry in ALGORITHMS.items() if entry.needs != "any store"])
+)
 def test_a_store_that_lacks_what_is_needed(name: str, tmp_path: Path) -> None:
     """What is declared, and with it shown in the docs, is what is refused."""
     algorithm, weight = ALGORITHMS[name], np.array([1.0, 2.0])

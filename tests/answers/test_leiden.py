@@ -16,6 +16,7 @@ from gstream.algorithms.communities import coarser, leiden, levels, moving
 from gstream.algorithms.support.blocks import join_lists
 from gstream.algorithms.support.refusal import CertificateError
 from pagestore.errors import ResourceError, UsageError
+from tests import choice
 from tests.answers.graphs import Example, column, examples
 from tests.answers.simple_graphs import SCHEDULES, big_example
 
@@ -210,7 +211,7 @@ def test_of_two_vertices_that_want_each_other_one_goes():
     assert part[0] == part[1] < 2 and part[2] == 2  # 2 wants 1, which is not to stay
 
 
-@BOTH
+@pytest.mark.parametrize("name", ["leiden", *choice.also("louvain")])
 def test_smaller_graphs_that_memory_does_not_hold_go_to_files_without_names(name, monkeypatch, tmp_path):
     """Their lists are read back by blocks, a group's lists of several blocks become one, and nothing is left behind."""
     example = big_example(directed=True)

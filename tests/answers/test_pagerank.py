@@ -53,7 +53,7 @@ def test_pagerank_is_networkx(example, devices, alpha, data, tmp_path_factory):
     assert sum(abs(found[v] - expected[v]) for v in expected) < 1e-5 + 1e-6 / (1 - alpha)
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("topology", ["both", "out", "in"])
 @pytest.mark.parametrize("devices", ["host", "host:3", "fake:1:2"])

@@ -12,6 +12,7 @@ import gstream
 from gstream.algorithms.plans import plan_of
 from gstream.algorithms.registry import ALGORITHMS
 from pagestore.errors import CapError, InputError, UsageError
+from tests import choice
 from tests.answers.test_caps import DEVICES, OPTIONS, STORES, example, given
 
 CAPS = (("host_memory",), ("device_memory",), ("host_memory", "device_memory"))
@@ -31,7 +32,7 @@ def named(call: Any, caps: tuple[str, ...]) -> dict[str, int]:
             asked[cap] = error.need
 
 
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", choice.seeds(2, STORES))
 def test_plans_refuse_as_runs_do(store, tmp_path):
     drawn, made, held = random.Random(store), example(store), 0
     with gstream.open(made.stored(tmp_path)) as graph:

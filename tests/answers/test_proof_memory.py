@@ -55,7 +55,7 @@ def graphs(tmp_path_factory):
 
 
 @pytest.mark.longer
-@pytest.mark.parametrize("name", choice.seeds(5, [name for name, one in ALGORITHMS.items() if one.proof]))
+@pytest.mark.parametrize("name", choice.seeds(2, [name for name, one in ALGORITHMS.items() if one.proof]))
 def test_a_certificate_takes_no_more_than_is_declared(name, graphs, monkeypatch):
     monkeypatch.setattr(simulations, "PART", 1000)  # far fewer than the vertices
     prove, taken, declared = Session.prove, [], []

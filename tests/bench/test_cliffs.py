@@ -15,6 +15,7 @@ import pytest
 from bench import cliff_table, cliffs
 from bench.cliff_graphs import CYCLIC, LONG, SHAPES, Cliff
 from gstream.algorithms.registry import ALGORITHMS
+from tests import choice
 
 
 def a_row(ms: list[float], **other: Any) -> dict[str, Any]:
@@ -77,7 +78,7 @@ time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("late", [False, *choice.also(True)])
 def test_what_is_not_done_in_time_is_told_and_what_is_there_is_kept(late: bool) -> None:
     rows = [cliffs.Row("bfs", shape, "natural", "n log n") for shape in ("path", "comb", "tree")]
     said = [dict(asdict(row)) for row in rows]
@@ -91,6 +92,7 @@ def test_what_is_not_done_in_time_is_told_and_what_is_there_is_kept(late: bool) 
     assert done[1].skipped == f"200 edges, certified: {ended}" and len(done[1].sizes) == 1
 
 
+@pytest.mark.long
 def test_a_peer_that_is_not_done_in_time_breaks_no_bound_of_ours() -> None:
     rows = [cliffs.Row("bfs", "path", "natural", "n log n")]
     sizes = [asdict(cliffs.Size(101, 100, 1.0, 101, 100))]

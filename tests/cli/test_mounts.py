@@ -80,6 +80,7 @@ def commands_on(folder: Path, store: bytes, options: str, commands: list[list[st
     return ended, names
 
 
+@pytest.mark.long
 def test_what_is_read_only_is_read(tmp_path: Path, small_store: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores, also where the folders of caches and temporary files are, too; what would write says that it can't."""
     monkeypatch.setenv("TMPDIR", "disk")

@@ -86,6 +86,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
         assert process.wait(600) == 128 + signal.SIGPIPE
 
 
+@pytest.mark.long
 def test_a_full_disk_is_exit_5_and_leaves_nothing(tmp_path: Path) -> None:
     limited = (
         "import resource, signal, sys; from gstream.cli.main import main;"

@@ -124,6 +124,7 @@ def test_killed_at_any_write_then_resumed(tmp_path: Path, case: str, kind: str) 
     check_store(whole)
 
 
+@pytest.mark.long
 def test_killed_while_temporary_files_go(tmp_path: Path) -> None:
     """The store is complete then; the manifest goes first, so that --resume does not miss what it describes."""
     graph, path, whole = skewed(3_000, 300), tmp_path / "killed.gs", tmp_path / "whole.gs"

@@ -42,6 +42,7 @@ def opened(folder: Path, paths: Any, **options: Any) -> EdgeSource:
 
 
 ENDS = {"source_column": 1, "target_column": 2}
+BARE = {"weights": False}
 
 
 def lines(weights: bool, count: int = 3000) -> str:
@@ -51,12 +52,12 @@ def lines(weights: bool, count: int = 3000) -> str:
 @pytest.mark.parametrize(
     ("first", "then"),
     [
-        ({}, {"weight_column": 4}),
+        (BARE, {"weight_column": 4}),
         ({"weight_column": 3}, {"weight_column": 4}),
-        ({"num_vertices": 97}, {"num_vertices": 98}),
-        ({"num_vertices": 97, "id_base": 0}, {"num_vertices": 99, "id_base": 0}),
-        ({}, {"string_ids": True}),
-        ({}, {"format": "csv"}),
+        (BARE | {"num_vertices": 97}, BARE | {"num_vertices": 98}),
+        (BARE | {"num_vertices": 97, "id_base": 0}, BARE | {"num_vertices": 99, "id_base": 0}),
+        (BARE, BARE | {"string_ids": True}),
+        (BARE, BARE | {"format": "csv"}),
     ],
 )
 def test_other_reading_options(tmp_path: Path, first: dict[str, Any], then: dict[str, Any]) -> None:

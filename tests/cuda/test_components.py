@@ -66,7 +66,7 @@ def launched(monkeypatch):
     return names
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("devices", ["cuda", "cuda:0,2"])
 @pytest.mark.parametrize("labels", [True, False])
 def test_labels_are_the_least_vertices(graph, launched, monkeypatch, devices, labels):

@@ -82,6 +82,7 @@ def test_pagerank_by_buckets(setup):
     assert [path.name for path in setup.folder.glob("*.gs")] == ["rmat-7-natural.gs"]
 
 
+@pytest.mark.long
 def test_lanes_forced_and_chosen(setup):
     """Each S in turn is what the kernels are given; speeds stand beside the model's ME."""
     figures = list(lanes.of_kind("rmat")(setup))

@@ -51,7 +51,7 @@ def launched(monkeypatch):
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize(
-    ("kind", "name"), [*CASES[::4], *choice.also(*(case for number, case in enumerate(CASES) if number % 4))]
+    ("kind", "name"), [*CASES[::8], *choice.also(*(case for number, case in enumerate(CASES) if number % 8))]
 )
 def test_gpus_are_the_host(paths, kind, name, options, launched):
     with gstream.open(paths[kind]) as graph:

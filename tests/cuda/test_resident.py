@@ -310,6 +310,7 @@ def test_what_is_read_round_by_round_is_pinned_once(path, monkeypatch, refused):
         assert len(pinned) == (not refused) and all(size > V for size in pinned)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", ["undirected", "directed"])
 @pytest.mark.parametrize("rounds", [1, 2, 5])
 def test_one_thread_goes_on_from_a_gpu(tmp_path, monkeypatch, kind, rounds):

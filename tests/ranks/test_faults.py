@@ -36,7 +36,9 @@ def lines_of_ours(done: subprocess.CompletedProcess[str]) -> list[str]:
     [
         ("memory:1:3", (), 5, "memory ran out"),
         pytest.param("disk:1:1", (), 5, "rank 1: ", marks=pytest.mark.long),
-        ("disk:1:2", ("--checkpoint", "kept", "--checkpoint-every", "1"), 5, "checkpoint"),
+        pytest.param(
+            "disk:1:2", ("--checkpoint", "kept", "--checkpoint-every", "1"), 5, "checkpoint", marks=pytest.mark.long
+        ),
         pytest.param("disk:0:1", (), 5, "rank 0: ", marks=pytest.mark.long),
         pytest.param("memory:0:2", (), 5, "memory ran out", marks=pytest.mark.long),
     ],
