@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from pagestore.errors import InputError
-from pagestore.inputs.badlines import BadLines, LineProblem, shown
+from pagestore.inputs.badlines import BadLines, LineProblem, quoted
 from pagestore.inputs.base import EdgeChunk, InputOptions
 from pagestore.inputs.blocks import Block
 from pagestore.inputs.columns import option_range
@@ -183,7 +183,7 @@ class AdjacencySource(LineFile):
                 elif at >= before or (self.headed and at == 0):
                     parse_vertex(text, column, self.rules, self.rules.high_source)
                 elif not (text.isascii() and text.isdigit()):
-                    return LineProblem(column, f"vertex weight {shown(text)!r} is no integer from 0", FIX)
+                    return LineProblem(column, f"vertex weight {quoted(text)} is no integer from 0", FIX)
         except LineProblem as problem:
             problem.remedy = FIX if not self.headed else problem.remedy
             return problem
@@ -191,7 +191,7 @@ class AdjacencySource(LineFile):
             return LineProblem(len(line) + 1, f"{len(fields)} numbers; the header promises {before} a vertex", FIX)
         if self.weighted_lists and (len(fields) - before) % 2:
             return LineProblem(len(line) + 1, "the last neighbour has no weight; the header promises weights", FIX)
-        return LineProblem(1, f"{shown(line)!r} holds a number of more digits than can be read exactly", FIX)
+        return LineProblem(1, f"{quoted(line)} holds a number of more digits than can be read exactly", FIX)
 
     def chunks(self) -> Iterator[EdgeChunk]:
         self._lonely = []

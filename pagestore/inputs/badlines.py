@@ -32,6 +32,13 @@ def shown(text: bytes | str, limit: int = 40) -> str:
     return text if len(text) <= limit else text[:limit] + "..."
 
 
+def quoted(text: bytes | str, limit: int = 40) -> str:
+    """`shown` in quotes. Not by repr(): it would escape again what is escaped, a tab as \\\\t."""
+    said = shown(text, limit)
+    mark = '"' if "'" in said else "'"
+    return f"{mark}{said}{mark}"
+
+
 class BadLines:
     """Collects bad lines of one graph in input order. `mode`: fail or skip. `path`: the list of skipped lines; None: no
     list is written."""

@@ -21,7 +21,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pagestore.errors import UsageError
-from pagestore.inputs.badlines import shown
+from pagestore.inputs.badlines import quoted, shown
 
 if TYPE_CHECKING:
     import pyarrow
@@ -92,8 +92,8 @@ class Condition:
 
     def refusal(self, at: int, why: str) -> UsageError:
         """The error for what begins at character `at`, from 0."""
-        said = f" ({shown(self.text[at:], 20)!r})" if at < len(self.text) else ""
-        return UsageError(f"--where {shown(self.text, 80)!r}: at character {at + 1}{said}: {why}.")
+        said = f" ({quoted(self.text[at:], 20)})" if at < len(self.text) else ""
+        return UsageError(f"--where {quoted(self.text, 80)}: at character {at + 1}{said}: {why}.")
 
     def place(self, node: ast.AST) -> int:
         """The character where a node begins: `ast` counts bytes."""

@@ -7,7 +7,7 @@ The 10th challenge's files are METIS (adjacency.py).
 
 from __future__ import annotations
 
-from pagestore.inputs.badlines import shown
+from pagestore.inputs.badlines import quoted
 from pagestore.inputs.headers import Head, HeadReader, numbered_to
 from pagestore.inputs.judge import LineRules
 from pagestore.inputs.linefile import LineFile
@@ -29,7 +29,7 @@ class DimacsSource(LineFile):
                 'Make an edge list of it first: awk \'$1 == "a" || $1 == "e"{print $2, $3}\' FILE > edges.txt.',
             )
         if words[0] != "p" or len(words) < 2 or words[1] not in DIMACS_EDGES:
-            raise head.error(f"{shown(line)!r} is no problem line; it is 'p sp N M' or 'p edge N M'")
+            raise head.error(f"{quoted(line)} is no problem line; it is 'p sp N M' or 'p edge N M'")
         vertices, edges = head.integers(" ".join(words[2:]).encode(), 2, "vertices and edges")
         lead = DIMACS_EDGES[words[1]]
         valued = lead == "a"

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pagestore.errors import InputError, UsageError
-from pagestore.inputs.badlines import shown
+from pagestore.inputs.badlines import quoted, shown
 from pagestore.inputs.base import MAX_ID, InputOptions, StringNames
 from pagestore.inputs.columns import checked_weights
 from pagestore.inputs.foreign import advice_of
@@ -111,7 +111,7 @@ def _read_pajek(data: bytes) -> Any:
         words = line.decode("utf-8", "replace").split()
         whole = all(COUNT.match(word) and 1 <= int(word) < middle for word in words[:2])
         if len(words) < 2 or not whole or (len(words) > 2 and not NUMBER.match(words[2])):
-            raise _Unfit(f"{shown(line)!r} is no edge between vertices of the file")
+            raise _Unfit(f"{quoted(line)} is no edge between vertices of the file")
     graph = networkx.read_pajek(io.BytesIO(text))
     if len(graph) != middle - 1:
         raise _Unfit("two vertices have one label")
@@ -219,7 +219,7 @@ def _number(name: str, attribute: str, value: Any) -> float:
     text = str(value)
     if not NUMBER.match(text):
         raise InputError(
-            f"{name}: {shown(attribute)} {shown(text)!r} of an edge is no number; weights are. Pass --no-weights, or "
+            f"{name}: {shown(attribute)} {quoted(text)} of an edge is no number; weights are. Pass --no-weights, or "
             f"--weight-column with another attribute."
         )
     return float(text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pagestore.errors import InputError, UsageError
-from pagestore.inputs.badlines import shown
+from pagestore.inputs.badlines import quoted
 from pagestore.inputs.base import MAX_ID, InputOptions
 from pagestore.inputs.judge import LineRules
 from pagestore.inputs.signatures import INTEGER
@@ -57,11 +57,11 @@ class HeadReader:
         words = text.split()
         if not count <= len(words) <= max(count, most):
             fields = f"{len(words)} field{'s' * (len(words) != 1)}"
-            raise self.error(f"{shown(text)!r} has {fields}; {count} are due: {meaning}")
+            raise self.error(f"{quoted(text)} has {fields}; {count} are due: {meaning}")
         for word in words:
             if not INTEGER.match(word) or len(word) > MOST_DIGITS or not 0 <= int(word) <= MAX_ID:
                 raise InputError(
-                    f"{self.stream.name}:{self.number}:{text.index(word) + 1}: {shown(word)!r} is no count; {meaning} "
+                    f"{self.stream.name}:{self.number}:{text.index(word) + 1}: {quoted(word)} is no count; {meaning} "
                     f"are integers from 0 to 2^63-1. {REMEDY}"
                 )
         return [int(word) for word in words]

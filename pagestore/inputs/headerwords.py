@@ -10,12 +10,17 @@ from pagestore.inputs import signatures
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # of fromNode
 BETWEEN = re.compile(r"[\s.-]+")
 WEIGHT_NAMES = (*signatures.SURE_WEIGHTS, *signatures.OTHER_WEIGHTS)
+QUOTED = re.compile(r"'(.+)'|`(.+)`|\[(.+)\]")  # as databases quote names; to CSV these marks are part of them
 OF_ENDS = frozenset(word for pair in signatures.END_WORDS for word in pair)  # src_count says something of a vertex
 
 
 def column_name(text: str) -> str:
-    """A word of a header as the table of names has it: small letters, _ between words, no type (`weight:double`)."""
-    word = BETWEEN.sub("_", HUMP.sub("_", text.strip())).lower()
+    """A word of a header as the table of names has it: small letters, _ between words, no type (`weight:double`), no
+    quotes."""
+    word = text.strip()
+    if marked := QUOTED.fullmatch(word):
+        word = marked[marked.lastindex or 0].strip()
+    word = BETWEEN.sub("_", HUMP.sub("_", word)).lower()
     found = signatures.NEO4J_IDS.match(word) or signatures.TYPED.match(word)
     return found[1] if found else word
 

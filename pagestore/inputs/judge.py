@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pagestore.inputs.badlines import SKIP_REMEDY, LineProblem, shown
+from pagestore.inputs.badlines import SKIP_REMEDY, LineProblem, quoted, shown
 from pagestore.inputs.base import MAX_ID
 from pagestore.inputs.decimals import nearest_double, without_marks
 from pagestore.inputs.idspelling import meant
@@ -25,11 +25,9 @@ WORD_REMEDY = "Fix the line, pass --string-ids to take all IDs as text, or pass 
 CODE_REMEDY = "Convert the file: iconv -f LATIN1 -t UTF-8, with its own encoding; or pass --bad-lines skip."
 KIND_REMEDY = "Write each undirected edge in both directions and pass --directed; or pass --undirected."
 NUMBER_AND_BLANK = re.compile(rb"([+-]?[0-9.]+)[ \t]+")
-COMMA = "is written with a comma; decimals take a point"
-COMMA_REMEDY = (
-    "Pass --decimal , if commas begin decimals, --decimal . if they part thousands; or pass --no-weights, or "
-    "--bad-lines skip."
-)
+COMMA = "Pass --decimal , if commas begin decimals, --decimal . if they part thousands"
+APOSTROPHE = "Pass --decimal . if points begin decimals, --decimal , if commas do"
+OTHERWISE = "; or pass --no-weights, or --bad-lines skip."
 JOINED_REMEDY = "Name the files one by one, or pass --bad-lines skip."
 WEIGHT_REMEDY = "Fix the line, pass --no-weights, or pass --bad-lines skip."
 
@@ -134,7 +132,7 @@ def _split_quoted(line: bytes, sep: bytes, blanks: bytes) -> list[tuple[int, byt
                 at += 1
             parted = at > quote_end or at == size
             if (at < size and line[at : at + 1] != sep) if sep else not parted:
-                raise LineProblem(at + 1, f"text {shown(line[at:])!r} follows a quoted field")
+                raise LineProblem(at + 1, f"text {quoted(line[at:])} follows a quoted field")
         elif sep:
             end = line.find(sep, at)
             end = size if end < 0 else end
@@ -157,7 +155,7 @@ def _quoted(line: bytes, begin: int) -> tuple[bytes, int]:
     while True:
         end = line.find(b'"', at)
         if end < 0:
-            raise LineProblem(begin + 1, f"the quote before {shown(line[begin + 1 :])!r} is not closed on its line")
+            raise LineProblem(begin + 1, f"the quote before {quoted(line[begin + 1 :])} is not closed on its line")
         parts.append(line[at:end])
         if line[end + 1 : end + 2] != b'"':
             return b'"'.join(parts), end + 1
@@ -185,7 +183,7 @@ def parse_vertex(text: str, column: int, rules: LineRules, high: int) -> int:
         raise LineProblem(column, reason, remedy)
     if NUMBER.match(text) or NOT_FINITE.match(text):
         raise LineProblem(column, f"vertex ID {shown(text)} is not an integer; {rules.limit}")
-    raise LineProblem(column, f"vertex ID {shown(text)!r} is not a number; {rules.limit}", WORD_REMEDY)
+    raise LineProblem(column, f"vertex ID {quoted(text)} is not a number; {rules.limit}", WORD_REMEDY)
 
 
 def parse_name(text: str, column: int) -> str:
@@ -195,22 +193,30 @@ def parse_name(text: str, column: int) -> str:
     return text
 
 
+def marks(text: str) -> tuple[str, str]:
+    """(what is wrong with a weight that DECIMAL_COMMA matches, the options that read it)."""
+    if "," in text:
+        return f"weight {shown(text)} is written with a comma; decimals take a point", COMMA
+    return f"weight {shown(text)} is written with an apostrophe, which is of no number without --decimal", APOSTROPHE
+
+
 def parse_weight(text: str, column: int, rules: LineRules) -> float:
     """A finite weight from its field."""
     if rules.decimal is not None and text and not NOT_FINITE.match(text):
         given, text = text, without_marks(text, rules.decimal) or ""
         if not text:
             raise LineProblem(
-                column, f"weight {shown(given)} is no number with --decimal {rules.decimal}", COMMA_REMEDY
+                column, f"weight {shown(given)} is no number with --decimal {rules.decimal}", COMMA + OTHERWISE
             )
     if DECIMAL_COMMA.match(text):
-        raise LineProblem(column, f"weight {shown(text)} {COMMA}", COMMA_REMEDY)
+        what, remedy = marks(text)
+        raise LineProblem(column, what, remedy + OTHERWISE)
     if NOT_FINITE.match(text):
         raise LineProblem(column, f"weight {text} is not finite; weights are finite numbers", WEIGHT_REMEDY)
     if not text:
         raise LineProblem(column, "the weight is missing; weights are finite numbers", WEIGHT_REMEDY)
     if not NUMBER.match(text):
-        raise LineProblem(column, f"weight {shown(text)!r} is not a number; weights are finite numbers", WEIGHT_REMEDY)
+        raise LineProblem(column, f"weight {quoted(text)} is not a number; weights are finite numbers", WEIGHT_REMEDY)
     value = nearest_double(text)
     if value in (float("inf"), float("-inf")):
         raise LineProblem(column, f"weight {shown(text)} is past float64 (1.8e308); weights are finite", WEIGHT_REMEDY)
@@ -298,14 +304,14 @@ def _judge_all(line: bytes, rules: LineRules) -> Edge | None:
             return None
         if fields[0][1] != rules.lead.encode():
             raise LineProblem(
-                fields[0][0] + 1, f"a line begins with {shown(fields[0][1])!r}; edge lines begin with {rules.lead!r}"
+                fields[0][0] + 1, f"a line begins with {quoted(fields[0][1])}; edge lines begin with {rules.lead!r}"
             )
         fields = fields[1:]
     if len(fields) != rules.fields:
         at = len(line) if len(fields) < rules.fields else fields[rules.fields][0]
         raise LineProblem(
             at + 1,
-            f"{len(fields)} field{'s' * (len(fields) != 1)} in {shown(line)!r}; {rules.fields} are due: {rules.due}",
+            f"{len(fields)} field{'s' * (len(fields) != 1)} in {quoted(line)}; {rules.fields} are due: {rules.due}",
         )
     used = [column for column in (rules.source, rules.target, rules.weight) if column is not None]
     if not_text and any(_not_text(fields[column][1]) for column in used):
@@ -313,7 +319,7 @@ def _judge_all(line: bytes, rules: LineRules) -> Edge | None:
     if rules.kind is not None and fields[rules.kind][1].decode("utf-8", "replace").lower() not in rules.kind_words:
         at, value = fields[rules.kind]
         words = " or ".join(rules.kind_words)
-        raise LineProblem(at + 1, f"{shown(value)!r} stands where lines above have {words}", KIND_REMEDY)
+        raise LineProblem(at + 1, f"{quoted(value)} stands where lines above have {words}", KIND_REMEDY)
     texts = [(begin + 1, value.decode("utf-8", "replace")) for begin, value in fields]
     weight = None if rules.weight is None else parse_weight(texts[rules.weight][1], texts[rules.weight][0], rules)
     (source_at, source), (target_at, target) = texts[rules.source], texts[rules.target]

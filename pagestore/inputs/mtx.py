@@ -12,7 +12,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from pagestore.inputs.badlines import shown
+from pagestore.inputs.badlines import quoted
 from pagestore.inputs.base import EdgeChunk
 from pagestore.inputs.headers import REMEDY, Head, HeadReader, numbered_to
 from pagestore.inputs.judge import LineRules
@@ -61,7 +61,7 @@ class MatrixMarketSource(LineFile):
         line = (head.stream.read_line() or b"").decode("utf-8", "replace")
         head.number, banner = 1, line.lower().split()
         if len(banner) != 5 or banner[0] != "%%matrixmarket":
-            raise head.error(f"{shown(line)!r} is no banner; it is '%%MatrixMarket matrix coordinate FIELD SYMMETRY'")
+            raise head.error(f"{quoted(line)} is no banner; it is '%%MatrixMarket matrix coordinate FIELD SYMMETRY'")
         _, what, shape, field, symmetry = banner
         wrong = {
             f"{what!r} in the banner is unknown; it is 'matrix'": what != "matrix",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pagestore.errors import InputError
-from pagestore.inputs.badlines import shown
+from pagestore.inputs.badlines import quoted, shown
 from pagestore.inputs.signatures import DIRECTION_COLUMNS, PROMISES, SAID_DIRECTED, SAID_UNDIRECTED
 from pagestore.sizes import show_things
 
@@ -105,6 +105,6 @@ def said_in_column(
 def mixed(title: str, word: str, first: str) -> str:
     """What to say of a file with edges of both kinds."""
     return (
-        f"column {shown(title)} says {shown(word)!r} here and {shown(first)!r} above; the edges of a graph are all "
+        f"column {shown(title)} says {quoted(word)} here and {quoted(first)} above; the edges of a graph are all "
         f"directed, or none is. Write each undirected edge in both directions and pass --directed."
     )

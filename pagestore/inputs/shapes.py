@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pagestore.errors import InputError
-from pagestore.inputs.badlines import shown
+from pagestore.inputs.badlines import quoted, shown
 from pagestore.inputs.base import COMMENT_MARKS, InputOptions
 from pagestore.inputs.columnnames import is_number, named_ends
 from pagestore.inputs.headerwords import column_name, named
@@ -104,7 +104,7 @@ def _refuse_comments(shape: Shape) -> None:
     if COMMENT_MARKS.fullmatch(mark[0]) and not mark[0].isalpha() and mark != "/*":
         remedy = f"If it is a comment, pass --comments '{mark[0]}#'."
     raise shape.refusal(
-        f"{shown(line)!r} begins with {mark.strip()}, which begins no comment here", remedy,
+        f"{quoted(line)} begins with {mark.strip()}, which begins no comment here", remedy,
         "If it is an edge, pass --comments '#%'.",
     )  # fmt: skip
 

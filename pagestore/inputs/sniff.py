@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pagestore.errors import InputError
-from pagestore.inputs.badlines import LineProblem, shown
+from pagestore.inputs.badlines import LineProblem, quoted, shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import (
     asked_ends,
@@ -363,7 +363,7 @@ def _are_numbers(rows: list[list[str]], fields: int, used: tuple[int, int]) -> b
 
 def _no_edge(name: str, line: int, text: bytes) -> InputError:
     return InputError(
-        f"{name}:{line}:1: {shown(text)!r} is no edge; a line holds a source and a target. Check the separator, or "
+        f"{name}:{line}:1: {quoted(text)} is no edge; a line holds a source and a target. Check the separator, or "
         f"name the format with --format."
     )
 
@@ -374,7 +374,7 @@ def _refuse_dictionaries(name: str, sample: _Sample, separator: str | None) -> N
         at = line.find(b"{")
         if at > 0 and b"weight" in line[at:] and line[at - 1 : at] in (b" ", b"\t", (separator or " ").encode()):
             raise InputError(
-                f"{name}:{number}:{at + 1}: {shown(line[at:])!r} is a Python dictionary; a weight is a number in a "
+                f"{name}:{number}:{at + 1}: {quoted(line[at:])} is a Python dictionary; a weight is a number in a "
                 f"column of its own. Write the graph with networkx.write_weighted_edgelist, or pass --no-weights."
             )
 

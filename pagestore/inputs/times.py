@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow
 import pyarrow.compute as compute
 
-from pagestore.inputs.badlines import shown
+from pagestore.inputs.badlines import quoted
 
 ISO_DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 MICRO = pyarrow.timestamp("us")
@@ -53,4 +53,4 @@ def without(column: pyarrow.Array, wrong: np.ndarray) -> pyarrow.Array:
 
 def why_no_time(text: str) -> str:
     """What is wrong with a value that is no date or time."""
-    return f"{shown(text)!r} is no date, as --where compares it with; one is written 2024-01-31 or 2024-01-31 23:59:59"
+    return f"{quoted(text)} is no date, as --where compares it with; one is written 2024-01-31 or 2024-01-31 23:59:59"

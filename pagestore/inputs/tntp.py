@@ -13,7 +13,7 @@ those of COLUMNS, whatever the comment calls them. https://github.com/bstabler/T
 from __future__ import annotations
 
 from pagestore.errors import UsageError
-from pagestore.inputs.badlines import shown
+from pagestore.inputs.badlines import quoted
 from pagestore.inputs.headers import Head, HeadReader, numbered_to
 from pagestore.inputs.judge import LineRules
 from pagestore.inputs.linefile import LineFile
@@ -40,7 +40,7 @@ class TntpSource(LineFile):
                 continue
             tag, bracket, value = text.removeprefix("<").partition(">")
             if not text.startswith("<") or not bracket:
-                raise head.error(f"{shown(line)!r} is no line of the header, as <NUMBER OF NODES> 24", NO_NETWORK)
+                raise head.error(f"{quoted(line)} is no line of the header, as <NUMBER OF NODES> 24", NO_NETWORK)
             tag = tag.strip().upper()
             if tag in COUNTS:
                 found[tag] = head.integers(value.encode(), 1, tag.lower())[0], head.number

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from pagestore.errors import InputError, UsageError
-from pagestore.inputs.badlines import shown
+from pagestore.inputs.badlines import quoted, shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import (
     first_named,
@@ -27,7 +27,7 @@ from pagestore.inputs.columnnames import (
     typed_path,
 )
 from pagestore.inputs.headerwords import is_no_weight, named_weights
-from pagestore.inputs.judge import COMMA
+from pagestore.inputs.judge import marks
 from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, WHOLE
 
 MOST_COLUMNS = 3  # source, target and a weight: what edge lists have that name nothing
@@ -88,7 +88,7 @@ def refuse_hidden_edges(name: str, comments: Sequence[bytes], separator: str, fi
         if line[1:2].strip() and line.count(separator.encode()) == fields - 1:
             mark = chr(line[0])
             raise InputError(
-                f"{name}: {shown(line)!r} begins with {mark}, as comments do, and has {fields} fields, as edges here "
+                f"{name}: {quoted(line)} begins with {mark}, as comments do, and has {fields} fields, as edges here "
                 f"have. Pass --comments none if {mark} is part of a name, --comments '#%' if the line is a comment."
             )
 
@@ -163,10 +163,8 @@ def weight_column(
         return None
     column = _find_weight(name, rows, first, header, is_line, used, options.weight_column)
     if column is not None and options.decimal is None and DECIMAL_COMMA.match(first[column]):
-        raise InputError(
-            f"{name}: weight {shown(first[column])} {COMMA}. Pass --decimal , if commas begin decimals, --decimal . if "
-            f"they part thousands; or pass --no-weights."
-        )
+        what, remedy = marks(first[column])
+        raise InputError(f"{name}: {what}. {remedy}; or pass --no-weights.")
     return column
 
 
@@ -265,9 +263,9 @@ def refuse_first_line(
     """InputError where rows[0], between names, may name columns as well as be an edge; rows: none where blanks part
     the fields, for then it is an edge."""
     if rows and reads_as_header(rows, used):
-        said = shown(separator.join(rows[0]), 60)
+        said = quoted(separator.join(rows[0]), 60)
         raise InputError(
-            f"{name}:{line}:1: {said!r} may name columns, in words that are not known, or be the first edge; the names "
+            f"{name}:{line}:1: {said} may name columns, in words that are not known, or be the first edge; the names "
             f"below do not tell. Pass --header if it names columns, --no-header if it is an edge: gstream convert "
             f"{typed_path(name)} STORE --header --source-column {used[0] + 1} --target-column {used[1] + 1}."
         )

@@ -52,6 +52,14 @@ def test_names_of_ends(header):
     assert named_ends(header.upper().split(",")) in (ENDS[header], None)  # without humps some are no words
 
 
+@pytest.mark.parametrize("marks", ["''", "``", "[]"])
+def test_quotes_of_databases_are_no_part_of_a_name(tmp_path, marks):
+    header = ",".join(f"{marks[0]}{word}{marks[1]}" for word in ("amount", "From Account", "to_account"))
+    assert named_ends(header.split(",")) == (1, 2)
+    source = opened(write(tmp_path, "a.csv", f"{header}\n7,ann,bob\n"), tmp_path)
+    assert edges_of(source) == [("ann", "bob", 7)] and "line 1 is a header" in source.assumptions[0]
+
+
 def test_one_name_says_where_the_other_end_is():
     assert likely_ends(["target", "person"]) == (1, 0)
     assert likely_ends(["person", "target", "weight"]) == (0, 1)
@@ -101,6 +109,12 @@ def test_a_header_of_unknown_words_is_refused(tmp_path, words, between):
     if between == "\t" and len(words) == 2:
         source = opened(write(tmp_path, "a.txt", text.replace("\t", " ")), tmp_path)
         assert len(edges_of(source)) == 3 and "no header line: line 1 is an edge" in source.assumptions[0]
+
+
+def test_a_tab_is_escaped_once(tmp_path):
+    with pytest.raises(InputError) as error:
+        opened(write(tmp_path, "a.tsv", "kunde\thaendler\nann\tbob\ncarl\tdave\n"), tmp_path)
+    assert r"1:1: 'kunde\thaendler' may name columns" in str(error.value)
 
 
 EDGES = {  # whose first line is an edge, as it can be told

@@ -16,6 +16,14 @@ def test_a_comma_in_decimals_parts_no_fields(tmp_path, between):
     assert edges_of(opened(path, tmp_path, decimal=",")) == [("a", "b", 3.5), ("b", "c", 4.5)]
 
 
+@pytest.mark.parametrize("text", ["a,b,1'234.5\n", "a,b,1.5\nb,c,1'234.5\n"])
+def test_an_apostrophe_parts_thousands_when_decimals_are_named(tmp_path, text):
+    path = write(tmp_path, "a.csv", text)
+    with pytest.raises(InputError, match=r"weight 1'234\.5 is written with an apostrophe.*Pass --decimal \. if points"):
+        edges_of(opened(path, tmp_path))
+    assert edges_of(opened(path, tmp_path, decimal="."))[-1][-1] == 1234.5
+
+
 @pytest.mark.parametrize("line", ["a;b,c;d", "Smith, John;Doe, Jane", "1;2,3", "a|b,c", "a;b|c"])
 def test_two_separators_are_no_guess(tmp_path, line):
     path = write(tmp_path, "a.csv", f"{line}\n" * 3)

@@ -77,7 +77,7 @@ def test_comments_and_blank_lines_between_tags(tmp_path):
         (
             NETWORK.replace("\t0.15\t4\t0\t0\t1\t;\n", "\n", 1),
             {},
-            r"a.tntp:10:19: 5 fields in '\\t1\\t2\\t25900.5\\t6\\t6.5'; "
+            r"a.tntp:10:19: 5 fields in '\t1\t2\t25900.5\t6\t6.5'; "
             "11 are due: init_node, term_node, capacity, "
             "length, free_flow_time, b, power, speed, toll, link_type and ;. Fix the line, or pass --bad-lines skip.",
         ),
