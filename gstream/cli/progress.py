@@ -58,6 +58,22 @@ class Within:
         return f"superstep {self.superstep}" if self.superstep else "sweep"
 
 
+@dataclass(frozen=True)
+class Rounds:
+    """What an algorithm of its own did: `done` of its sources, or of its rounds, of which nobody knows the `total`."""
+
+    done: int
+    total: int | None
+
+    @property
+    def phase(self) -> str:
+        return self.unit
+
+    @property
+    def unit(self) -> str:
+        return "rounds" if self.total is None else "sources"
+
+
 class ProgressBar:
     """Shows the steps it is called with, with rate and time left. Leaving the `with` clears what a terminal shows.
 
@@ -72,6 +88,7 @@ class ProgressBar:
         self.began = self.shown = self.logged = time.monotonic()
         self.first = 0  # done before this process began, as of a run that goes on from a checkpoint
         self.run: tuple[float, int] | None = None  # when it began, and supersteps done before
+        self.counted: tuple[float, int] | None = None  # the same of its sources or rounds
         self.drawn = False
 
     def __enter__(self) -> ProgressBar:
@@ -90,6 +107,8 @@ class ProgressBar:
             self.began, self.first = now, 0
             if isinstance(step, Superstep) and self.run is not None:
                 self.began, self.first = self.run
+            if isinstance(step, Rounds):
+                self.began, self.first = self.counted = self.counted or (now, step.done)
         due = self.way != "off" and now - self.shown >= (REDRAW_SECONDS if self.terminal else PLAIN_SECONDS)
         logged = logs.is_open() and now - self.logged >= PLAIN_SECONDS
         if due:

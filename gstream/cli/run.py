@@ -19,7 +19,7 @@ from gstream.cli.edge_files import as_store
 from gstream.cli.failures import stops_when_kept
 from gstream.cli.figures import distribution_rows, summary_lines
 from gstream.cli.one_rank import one_for_all, wait_for_first
-from gstream.cli.progress import ProgressBar, Superstep, Within
+from gstream.cli.progress import ProgressBar, Rounds, Superstep, Within
 from gstream.cli.quick import skip_blas_for
 from gstream.cli.ranks import add_up, in_ranks, join_ranks, only_first, share_of_machine, write_part
 from gstream.cli.recording import recorder_of, write_records
@@ -280,6 +280,10 @@ class StepLine:
     def within(self, superstep: int, done: int, total: int) -> None:
         """Pages of the superstep, or of an algorithm's sweep (0), that is under way."""
         self.bar(Within(done, total, superstep))
+
+    def rounds(self, done: int, sources: int, total: int) -> None:
+        """Rounds of an algorithm that sweeps by itself, and how many of its sources are done (total 0: it has none)."""
+        self.bar(Rounds(sources, total) if total else Rounds(done, None))
 
     def __call__(self, number: int, step: StepStats) -> None:
         self.link.tell("stepped")

@@ -67,7 +67,7 @@ class PlannedExchange:
 class NothingRead:
     """Sources of an engine that has read nothing."""
 
-    bytes_read = 0
+    bytes_read, work = 0, None
 
     def unread(self, table: PageTable, plan: SourcePlan) -> int:
         """All pages that are to stay in host memory."""

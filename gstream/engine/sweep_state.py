@@ -39,13 +39,27 @@ class Keeps(Protocol):
     def pass_boundary(self, rounds: int, bring: Any, ended: bool) -> None: ...
 
 
-class SweepState:
-    """See the module. Each name of `given` is an attribute: an array, a list of arrays, or what JSON holds."""
+class Counts(Protocol):
+    """What is told of rounds for progress (gstream.telemetry.progress.WorkDone)."""
 
-    def __init__(self, keeper: Keeps | None, given: dict[str, Any], of: str = "", final: bool = False) -> None:
+    def count_rounds(self, rounds: int, sources: int, total: int) -> None: ...
+
+
+class SweepState:
+    """See the module. Each name of `given` is an attribute: an array, a list of arrays, or what JSON holds.
+
+    due: how many sources there are, of which `done` are; 0: the state counts none.
+    """
+
+    due = 0
+
+    def __init__(
+        self, keeper: Keeps | None, given: dict[str, Any], of: str = "", final: bool = False,
+        work: Counts | None = None,
+    ) -> None:  # fmt: skip
         """of: a hash of what the work rests on beside the graph and the options. final: a program that runs with this
-        state is the last of the call."""
-        self._keeper, self._names, self.of, self.final = keeper, tuple(given), of, final
+        state is the last of the call. work: is told of rounds."""
+        self._keeper, self._names, self.of, self.final, self._work = keeper, tuple(given), of, final, work
         vars(self).update(given)
 
     def __getattr__(self, name: str) -> Any:  # this one and the next for type checkers, which don't know the names
@@ -59,6 +73,8 @@ class SweepState:
 
         Raises RunStopped where the run was asked to stop, ResourceError where a checkpoint can't be written.
         """
+        if self._work is not None:
+            self._work.count_rounds(rounds, self.done if self.due else 0, self.due)
         if self._keeper is not None:
             self._keeper.pass_boundary(rounds, None if resident is None else lambda: self._bring(resident), False)
 

@@ -41,7 +41,7 @@ class Sources:
     def follow(self, progress: Any, tell: Callable[..., None]) -> None:
         """Tell a progress callback of pages, if it has `within` (gstream.telemetry.progress.WorkDone)."""
         if (within := getattr(progress, "within", None)) is not None:
-            self.work = WorkDone(within, tell)
+            self.work = WorkDone(within, tell, getattr(progress, "rounds", None))
 
     def in_memory(self, table: PageTable, weights: bool, wanted: np.ndarray = NO_PAGES) -> InMemory:
         """The pages of a page set that is resident in host memory; wanted: int64[n], those that are read first."""

@@ -28,14 +28,14 @@ ENVIRONMENT = ("GSTREAM_", "NUMBA_", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
 class RunRecorder:
     """Takes the spans and supersteps of one run: it is `trace` and `progress` of its RunOptions.
 
-    following: is called after each superstep. also: takes each span. within: that attribute of `following`, which is
-    called with the pages that are done (gstream.telemetry.progress.WorkDone); None: it has none.
+    following: is called after each superstep. also: takes each span. within, rounds: those attributes of `following`,
+    which are called with what is done (gstream.telemetry.progress.WorkDone); None: it has none.
     """
 
     def __init__(self, following: Callable[[int, StepStats], None] | None = None, also: Trace | None = None) -> None:
         self.trace, self._also = ChromeTrace(), also
         self.samples: list[tuple[float, int]] = []
-        self.within = getattr(following, "within", None)
+        self.within, self.rounds = getattr(following, "within", None), getattr(following, "rounds", None)
         self._following, self._began, self._every, self._seen = following, 0.0, 1, 0
 
     def __call__(self, number: int, step: StepStats) -> None:

@@ -92,12 +92,17 @@ class WorkDone:
     """Counts the pages of a superstep or a sweep at the ends of batches, for progress callbacks that have `within`.
 
     within(superstep, done, total): called at most every 0.1 s; superstep: from 1, 0: it is a sweep. tell: calls it, in
-    a thread that feeds a device, in one at a time.
+    a thread that feeds a device, in one at a time. rounds(done, sources, total): the same between sweeps of an
+    algorithm, with its rounds so far and what it did of its sources; total 0: it has none. None: it is not told.
     """
 
-    def __init__(self, within: Callable[[int, int, int], None], tell: Callable[..., None]) -> None:
-        self._within, self._tell, self._telling = within, tell, threading.Lock()
+    def __init__(
+        self, within: Callable[[int, int, int], None], tell: Callable[..., None],
+        rounds: Callable[[int, int, int], None] | None = None,
+    ) -> None:  # fmt: skip
+        self._within, self._tell, self._telling, self._rounds = within, tell, threading.Lock(), rounds
         self._superstep, self._done, self._total, self._due = 0, 0, 0, 0.0
+        self._made, self._rounds_due = 0, 0.0  # a time of its own: sweeps may be short
 
     def begin(self, superstep: int, pages: int) -> None:
         """The next pages are of another superstep or sweep, which reads so many."""
@@ -114,6 +119,13 @@ class WorkDone:
             self._tell(self._within, self._superstep, min(self._done, self._total), self._total)
         finally:
             self._telling.release()
+
+    def count_rounds(self, rounds: int, sources: int, total: int) -> None:
+        """So many rounds more are over, and so many of an algorithm's sources."""
+        self._made += rounds
+        if self._rounds is not None and (now := time.monotonic()) >= self._rounds_due:
+            self._rounds_due = now + WITHIN_SECONDS
+            self._tell(self._rounds, self._made, sources, total)
 
 
 def shown_counts(progress: Any, phase: str, unit: str) -> Callable[[int, int], None] | None:

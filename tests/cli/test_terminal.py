@@ -206,6 +206,21 @@ def test_a_run_shows_its_supersteps(store: Path, gstream: Command, monkeypatch: 
     assert len(done.stderr.splitlines()) == json.loads(done.stdout)["supersteps"]
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "way", "said"),
+    [
+        ("betweenness", "plain", "sources:  14% of 7 sources"),
+        ("betweenness", "json", '"stage": "sources", "done": 1, "total": 7, "unit": "sources"'),
+        ("coloring", "plain", "rounds: 2 rounds"),
+    ],
+)
+def test_an_algorithm_of_its_own_shows_how_far_it_is(store, gstream, monkeypatch, algorithm, way, said) -> None:
+    monkeypatch.setattr("gstream.cli.progress.PLAIN_SECONDS", 0.0)
+    monkeypatch.setattr("gstream.telemetry.progress.WITHIN_SECONDS", 0.0)
+    done = gstream("run", algorithm, store, "--progress", way)
+    assert said in done.stderr, done.stderr
+
+
 def test_table_is_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("vertex", "pagerank"), [("libc6", 0.25), ("x", None)], title="top")
     assert capsys.readouterr().out.splitlines() == ["top", "vertex  pagerank", "libc6       0.25", "x              -"]

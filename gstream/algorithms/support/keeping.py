@@ -36,7 +36,8 @@ class Keeping:
         """What the call keeps from now on, by name: gstream.engine.sweep_state. of: what users gave in files, and
         arrays made of that. final: a program follows, and is the last one. Raises as Keeper.adopt does."""
         keeper = self.engine.keeper
-        state = SweepState(keeper, given, "" if keeper is None else " ".join(map(shown, of)), final)
+        rests_on = "" if keeper is None else " ".join(map(shown, of))
+        state = SweepState(keeper, given, rests_on, final, self.engine.sources.work)
         if keeper is not None:
             keeper.adopt(state)
         return state
