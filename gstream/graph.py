@@ -323,15 +323,16 @@ def _check_names(given: Iterable[str], own: Iterable[str], which: str) -> None:
 
 def _executed(found: Any, engine: Any, own: dict[str, Any], certify: bool) -> Result:
     """The result of an algorithm; how long it took teaches later plans."""
-    from gstream.algorithms.call_times import teach
+    from gstream.algorithms.call_times import key_of, teach
     from gstream.algorithms.plans import plan_of
     from gstream.telemetry.compiling import compile_time
 
     with compile_time() as compiled:
         result = execute(found, engine, own, certify)
-    if certify and compiled():  # partly for the certificate, whose time is not the call's
-        return result
     own = found.defaults | found.checked(own)
+    if certify and compiled():  # partly for the certificate, whose time is not the call's
+        engine.costs.note_call(key_of(found, own))
+        return result
     teach(found, engine, own, result.summary, compiled(), lambda: plan_of(found.name, engine, own))
     return result
 

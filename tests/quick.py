@@ -35,8 +35,9 @@ def compile_quickly() -> None:
     from llvmlite import binding
     from numba.core import codegen, config
 
-    passes = getattr(binding, "ModulePassManager", None)
-    if hasattr(codegen.CPUCodegen, "_pass_builder") and all(hasattr(passes, name) for name in PASSES):
+    passes, made = getattr(binding, "ModulePassManager", None), codegen.CPUCodegen
+    known = hasattr(made, "_module_pass_manager") and hasattr(codegen.CPUCodeLibrary, "_optimize_functions")
+    if known and all(hasattr(passes, name) for name in PASSES):
         config.OPT = type(config.OPT)(0)  # how instructions are chosen
         codegen.CPUCodeLibrary._optimize_functions = _leave_functions
         codegen.CPUCodeLibrary._optimize_final_module = _tidy

@@ -183,6 +183,7 @@ def teach(
     )
     if expected / WRONG < seconds < expected * WRONG:
         engine.costs.teach(name, seconds / at_usual)
-        if _counts_steps(algorithm, own) and own.get("iterations") is None:
+        ended = summary.get("converged", True)  # and not by a limit, which says nothing of the next call
+        if ended and _counts_steps(algorithm, own) and own.get("iterations") is None:
             declared, _ = times_of(algorithm, own, graph.vertices)
             engine.costs.teach(lesson_name(f"{key}{STEPS}", graph), times[1] / max(1, declared[1]))

@@ -46,7 +46,7 @@ class RankCalls:
         return call
 
     def close(self) -> None:
-        """Nobody watches from now on."""
+        """Stop the watch."""
         self._over.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -59,6 +59,7 @@ class RankCalls:
                 told = now
                 self._sent.append(self._words.isend((self._words.rank, list(self._calls)[-TOLD:]), 0, self._tag))
             last = now
+            self._sent = [one for one in self._sent if not one.Test()]
             while not self._words.rank and self._words.iprobe(tag=self._tag):
                 heard.append(self._words.recv(tag=self._tag))
             own = dict(list(self._calls))
@@ -105,7 +106,7 @@ class Names:
 
 def _named(frame: FrameType | None) -> tuple[Call, list[CodeType]]:
     """(the name of a call that a function makes, the code of all that lead to it)."""
-    lines, names, codes = 0, list[str](), list[CodeType]()
+    lines, names, codes, inner = 0, list[str](), list[CodeType](), ""
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module.startswith(OURS) and module not in HERE:
@@ -113,7 +114,9 @@ def _named(frame: FrameType | None) -> tuple[Call, list[CodeType]]:
             lines = crc32(f"{name}:{frame.f_lineno}".encode(), lines)
             if not names or not module.startswith(AROUND):
                 names.append(name)
+        elif module in HERE and not names:
+            inner = frame.f_code.co_name  # the outermost of these, which a script calls
         codes.append(frame.f_code)
         frame = frame.f_back
-    said = " in ".join(dict.fromkeys((names[0], names[-1]))) if names else "a call"
+    said = " in ".join(dict.fromkeys((names[0], names[-1]))) if names else f"ranks.{inner}"
     return (lines, said), codes

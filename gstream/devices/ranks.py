@@ -71,8 +71,11 @@ class Ranks:
         return range(self.rank, self.rank + 1)
 
     def finish(self, code: int | None = None) -> None:
-        """Leave the launcher in order; no call comes after it. code: of ranks that have all failed, which may have left
-        messages that nobody took: MPI then has no order to leave in, and the process ends here."""
+        """Leave the launcher in order; no call comes after it. Ranks wait for each other, so that one in another call
+        hears of it. code: of ranks that have all failed, which wait for none and may have left messages that nobody
+        took: MPI then has no order to leave in, and the process ends here."""
+        if code is None and not self._mpi.Is_finalized():
+            self.wait()
         self._calls.close()
         if self._mpi.Is_finalized():
             return

@@ -45,7 +45,9 @@ def networkx_edges(
             f"NetworkX's graph: a {type(graph).__name__} has adjacencies of its own, which its edges may not show. "
             "Pass a copy, as networkx.Graph(graph.edges)."
         )
-    nodes, lists = list(graph), dict(graph.adjacency())
+    nodes = list(graph)
+    # Lists of a filtered view may say that they are longer than they are: dictionaries do not.
+    lists = {node: one if type(one) is dict else dict(one) for node, one in graph.adjacency()}
     sizes = _numbers(map(len, lists.values()), len(lists))
     ends = _places(nodes, chain(lists, chain.from_iterable(lists.values())), len(lists) + int(sizes.sum()))
     source, target = np.repeat(ends[: len(lists)], sizes), ends[len(lists) :]

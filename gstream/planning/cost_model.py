@@ -140,7 +140,7 @@ class CostModel:
         return self._kept | here
 
     def note_call(self, call: str) -> None:
-        """Count a call: the pages that calls like it want are in memory from now on, where they stay there."""
+        """Count a call: the pages that calls like it want are in memory then, where they stay there."""
         self.calls[call] = self.calls.get(call, 0) + 1
 
     def teach(self, name: str, factor: float) -> None:

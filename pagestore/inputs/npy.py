@@ -200,11 +200,25 @@ class NpzSource(EdgeSource):
         if "format" in members:
             self._begin_sparse(members)
         else:
-            self._members = [
-                name for name in _named_columns(self.name, tuple(members), options.weights) if name is not None
-            ]
+            self._members = [name for name in self._columns(members, options.weights) if name is not None]
             self.vertices, self.id_base = options.num_vertices, self._ids.low
         self.weighted = len(self._members) > 2 and options.weights
+
+    def _columns(self, members: list[str], weighted: bool) -> tuple[str, str, str | None]:
+        """The members source, target and weight. Others that are called as weights are weigh if they hold as many
+        numbers as the source."""
+
+        def header(at: int) -> tuple[tuple[int, ...], str]:
+            stream = self._member(members[at])
+            stream.close()
+            return stream.shape, stream.dtype.kind
+
+        def may_weigh(at: int) -> bool:
+            shape, kind = header(at)
+            ends = named_ends(members)
+            return ends is not None and kind in NUMBERS and shape == header(ends[0])[0]
+
+        return _named_columns(self.name, tuple(members), weighted, may_weigh)
 
     def assumed(self) -> str:
         if self._format:

@@ -42,11 +42,12 @@ def again(engine):
     engine.costs = CostModel(engine.devices, engine.options.host_threads, lambda: engine.workers, engine.costs._folder)
 
 
-def call(engine, name, seconds, supersteps=1, read=0, compiled=0.0, **own):
+def call(engine, name, seconds, supersteps=1, read=0, compiled=0.0, converged=True, **own):
     """A call that took so long."""
     algorithm = find_algorithm(name)
     own = algorithm.defaults | own
-    summary = {"stats": {"seconds": seconds, "bytes_read_disk": read}, "supersteps": supersteps}
+    stats = {"seconds": seconds, "bytes_read_disk": read}
+    summary = {"stats": stats, "supersteps": supersteps, "converged": converged}
     teach(algorithm, engine, own, summary, compiled, lambda: plan_of(name, engine, own))
 
 
@@ -134,6 +135,8 @@ def test_supersteps_that_calls_took_are_planned(engine, read_before):
     assert "40 supersteps until --tol, 31 to 52, as of runs here" in found["rests_on"]
     half = facts(engine, "pagerank", iterations=20)["call_seconds"]["usual"]
     assert 0.025 <= half < 0.05, "a factor is of a superstep"
+    call(engine, "pagerank", 0.01, supersteps=5, converged=False)  # a limit's number is no other call's
+    assert facts(engine, "pagerank")["rests_on"] == found["rests_on"]
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,15 @@ def test_a_field_that_holds_no_numbers_is_no_weight(tmp_path):
     assert edges_of(opened(tmp_path / "a.npy", tmp_path)) == [(1, 2, 3.0)]
 
 
+@pytest.mark.parametrize("count", [np.array(3), np.array([[1, 2]]), np.array(["a", "b"])])
+def test_a_member_of_another_shape_is_no_weight(tmp_path, count):
+    """Of an archive, as it may hold how many edges there are."""
+    np.savez(tmp_path / "a.npz", source=[1, 2], target=[2, 3], count=count, fee=[4, 5])
+    assert edges_of(opened(tmp_path / "a.npz", tmp_path)) == [(1, 2, 4.0), (2, 3, 5.0)]
+    np.savez(tmp_path / "a.npz", source=[1, 2], target=[2, 3], count=count)
+    assert edges_of(opened(tmp_path / "a.npz", tmp_path)) == [(1, 2), (2, 3)]
+
+
 @pytest.mark.parametrize(("text", "held"), [
     ("5,1,2,7\n6,2,1,8\n", r"1 \(5\), 4 \(7\) hold numbers"),
     ("x,1,2,7\ny,2,1,8\n", r"4 \(7\) holds numbers"),

@@ -88,15 +88,10 @@ def relax(
         change, edges = ranks.sweep()
         kept.sweeps, kept.change = kept.sweeps + 1, change
         kept.done = iterations is None and change < tol
-        session.stats.per_superstep.append(
-            StepStats(
-                "async",
-                session.meta.vertices,
-                edges_visited=edges,
-                seconds=watch.worked(),
-                compile_seconds=watch.compiled(),
-            )  # fmt: skip
-        )
+        session.stats.per_superstep.append(StepStats(
+            "async", session.meta.vertices, edges_visited=edges, seconds=watch.worked(),
+            compile_seconds=watch.compiled(),
+        ))  # fmt: skip
         watch = Stopwatch()
         kept.boundary()
     kept.end()

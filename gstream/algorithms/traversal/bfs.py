@@ -114,15 +114,17 @@ def refuse_ends(limit: Any, targets: Any) -> None:
 
 
 def program_of_bfs(
-    session: Session, source: Any, depth_limit: int | None, predecessors: bool, targets: Any = None, start: Any = None
-) -> BFS:
-    """The program of a search. Raises UsageError (no source, negative limit)."""
+    session: Session, source: Any, depth_limit: int | None, predecessors: bool, targets: Any = None, start: Any = None,
+    whole: bool = False,
+) -> BFS:  # fmt: skip
+    """The program of a search. whole: all ranks hold values of all vertices in any case. Raises UsageError (no source,
+    negative limit)."""
     ids = source_ids(source, "bfs")
     if depth_limit is not None and depth_limit < 0:
         raise UsageError(f"--depth-limit {depth_limit}: is negative; it counts edges from the source. Pass 0 or more.")
     if predecessors or session.proof_bytes:  # a certificate looks for predecessors that are not there
         session.foresee(later=predecessor_bytes(session, BFS.value.dtype, weighted=False))
-    session.let_stay(whole=predecessors or targets is not None or start is not None)
+    session.let_stay(whole=whole or predecessors or targets is not None or start is not None)
     return BFS(source=ids)
 
 
@@ -148,10 +150,11 @@ def whole_radius(radius: float) -> int:
 def program_of_khop(session: Session, source: Any, radius: float, undirected: bool) -> BFS:
     """The program of a search. Raises UsageError (no source; negative radius; edges of a directed graph either way)."""
     radius = whole_radius(radius)
-    if undirected and session.meta.directed:
+    either_way = undirected and session.meta.directed
+    if either_way:
         session.check_memory(session.meta.vertices * BFS.value.dtype.itemsize)
         session.stands_in = True  # for page kernels
-    return program_of_bfs(session, source_ids(source, "khop"), radius, predecessors=False)
+    return program_of_bfs(session, source_ids(source, "khop"), radius, predecessors=False, whole=either_way)
 
 
 def distance_column(distance: np.ndarray | Held, ldbc_missing: str, dtype: Any = None) -> Column:
