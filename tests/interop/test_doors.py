@@ -186,18 +186,6 @@ def test_weights_of_networkx_are_1_where_none_is_given() -> None:
     assert edges(gstream.from_networkx(given, weight=None)) == [(0, 1), (1, 2), (2, 0)]
 
 
-@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
-def test_filtered_views_of_networkx(kind) -> None:
-    """Their lists may say that they are longer than they are."""
-    given = kind([(0, 1), (1, 2), (1, 2), (2, 0), (2, 2), (3, 0)])
-    kept = [edge for number, edge in enumerate(given.edges) if number % 2]
-    for view in (given.edge_subgraph(kept), nx.restricted_view(given, [3], [kept[0]]), given.subgraph([0, 2])):
-        ends = sorted(tuple(sorted(edge)) if not view.is_directed() else edge for edge in view.edges())
-        found = gstream.from_networkx(view)
-        assert sorted(edges(found)) == sorted(ends) and found.info["vertices"] == len(view)
-        assert nx.degree_centrality(view, backend="gstream") == pytest.approx(nx.degree_centrality(view.copy()))
-
-
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil"])
 def test_a_sparse_matrix(form: str, monkeypatch) -> None:
     monkeypatch.setattr("gstream.interop.matrices.CHUNK_EDGES", 7)

@@ -322,3 +322,15 @@ def test_what_networkx_asks_at_its_import_loads_nothing() -> None:
     code = "import sys, gstream.nx.info; print([m for m in sys.modules if m in ('numpy', 'networkx', 'gstream.graph')])"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_filtered_views_of_networkx(kind: type[nx.Graph]) -> None:
+    """Their lists may say that they are longer than they are."""
+    given = kind([(0, 1), (1, 2), (1, 2), (2, 0), (2, 2), (3, 0)])
+    kept = [edge for number, edge in enumerate(given.edges) if number % 2]
+    for view in (given.edge_subgraph(kept), nx.restricted_view(given, [3], [kept[0]]), given.subgraph([0, 2])):
+        found = gstream.from_networkx(view)
+        assert (found.info["vertices"], found.info["edges"]) == (len(view), view.number_of_edges())
+        mine = nx.degree_centrality(view, backend="gstream")
+        assert mine == pytest.approx(nx.degree_centrality(view.copy()))
