@@ -212,6 +212,7 @@ def test_a_run_shows_its_supersteps(store: Path, gstream: Command, monkeypatch: 
         ("betweenness", "plain", "sources:  14% of 7 sources"),
         ("betweenness", "json", '"stage": "sources", "done": 1, "total": 7, "unit": "sources"'),
         ("coloring", "plain", "rounds: 2 rounds"),
+        ("leiden", "plain", "rounds: 2 rounds"),
     ],
 )
 def test_an_algorithm_of_its_own_shows_how_far_it_is(store, gstream, monkeypatch, algorithm, way, said) -> None:

@@ -172,6 +172,7 @@ class Partition:
         self.factor = resolution / self.twice if self.twice else 0.0
         self.at_once = level.entries <= ALONE
         self._tables: Tables | None = None
+        self._rounds = session.keep()  # of nothing: its boundaries tell of progress
 
     @property
     def tables(self) -> Tables:
@@ -227,6 +228,7 @@ class Partition:
                 if not self.at_once and len(chosen):
                     session.each(moving.make_moves, chosen, *known, self.to, items=4 * len(chosen))
             rounds += 1
+            self._rounds.boundary()
             if moved[0] <= few:
                 break
         return rounds
@@ -247,6 +249,7 @@ class Partition:
                 salt, slices = salted(self.salt, rounds), slices_of(self.level.vertices)
                 moved = gpu.move(resident, known, self.due, self.to, self.factor, salt, slices)
                 rounds += 1
+                self._rounds.boundary()
                 if moved <= self.level.vertices // FEW:
                     break
             gpu.end(resident, self.strength, self.due, self.to)
