@@ -25,3 +25,12 @@ def numbers(path: Path) -> list[int]:
     except OSError:
         return []
     return [int(word) for word in words if word.isdigit()]
+
+
+def file_pages(folder: Path) -> int:
+    """Bytes of files that the system caches for a group, and drops when its memory is short (memory.stat)."""
+    try:
+        fields = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        return int(fields["inactive_file"]) + int(fields["active_file"])
+    except (OSError, ValueError, KeyError):
+        return 0

@@ -5,14 +5,17 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from pagestore.groups import control_groups, numbers
+from pagestore.groups import control_groups, file_pages, numbers
 
 SPARE = 0.85  # of the memory that is free: what a run or a conversion may take where no cap is given
 MEMINFO = Path("/proc/meminfo")
 
 
 def memory() -> tuple[int, int]:
-    """(total, available) bytes: the smallest of the machine and of all control groups around this process."""
+    """(total, available) bytes: the smallest of the machine and of all control groups around this process.
+
+    What a group caches of files is available, as MemAvailable has it: a conversion would leave its run no memory.
+    """
     fields = {}
     for line in MEMINFO.read_text().splitlines():
         name, _, rest = line.partition(":")
@@ -20,7 +23,8 @@ def memory() -> tuple[int, int]:
     total, available = fields["MemTotal"], fields["MemAvailable"]
     for folder in control_groups():
         if limit := numbers(folder / "memory.max"):
-            left = limit[0] - sum(numbers(folder / "memory.current"))
+            held = sum(numbers(folder / "memory.current"))
+            left = limit[0] - max(0, held - file_pages(folder))
             total, available = min(total, limit[0]), min(available, max(0, left))
     return total, available
 

@@ -134,6 +134,11 @@ def test_the_memory_of_a_control_group_binds(tmp_path, monkeypatch):
     (tmp_path / "groups/job/memory.max").write_text("512000\n")
     (tmp_path / "groups/job/memory.current").write_text("12000\n")
     assert machine.memory() == (512000, 500000)
+    stat = tmp_path / "groups/job/memory.stat"
+    stat.write_text("anon 2000\nfile 9500\ninactive_file 7000\nactive_file 2000\nshmem 500\n")
+    assert machine.memory() == (512000, 509000)  # without what it caches of files
+    stat.write_text("inactive_file 7000\nactive_file 900000\n")
+    assert machine.memory() == (512000, 512000)
 
 
 MEASURE = """
