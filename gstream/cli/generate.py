@@ -14,7 +14,13 @@ from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import print_json
 from gstream.interop.doors import generated_source
 from gstream.interop.options import DEFAULT_ORDER, split_options
-from gstream.options.written import check_stripes, check_workdir, refuse_existing, stripe_folders
+from gstream.options.written import (
+    check_stripes,
+    check_workdir,
+    refuse_existing,
+    refuse_existing_store,
+    stripe_folders,
+)
 from gstream.telemetry.compiling import compile_time
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_things
@@ -70,10 +76,10 @@ def generate(
     """Generate a graph: Graph500's RMAT, uniformly random edges, or a grid."""
     skip_blas()
     logs.begin(progress, log_file, surroundings.typed, [out])
-    refuse_existing(out, force)
     check_workdir(workdir)
     check_stripes(stripe)
     as_list = out.suffix.lower() != STORE_SUFFIX
+    (refuse_existing if as_list else refuse_existing_store)(out, force)
     refuse_unused(context, kind, out if as_list else None)
     source = generated_source(kind, scale, edge_factor, seed, scramble, weights)
     if as_list:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from gstream.interop.options import ReadOptions, StoreOptions, UpdateOptions, refuse_unknown, split_options, spoken
@@ -58,7 +57,7 @@ def convert(
     Lines that were skipped, and what may be read otherwise than was meant, are warnings; `graph.conversion` has the
     whole report. Raises InputError for files that are no graph, UsageError, ResourceError.
     """
-    from gstream.interop.files import opened_files, skipped_file
+    from gstream.interop.files import opened_files, paths_of, skipped_file
     from gstream.interop.storing import (
         converted,
         place_of,
@@ -67,14 +66,14 @@ def convert(
         work_shown,
     )
 
-    given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+    given = paths_of(inputs)
     hook = work_shown(options.get("progress"))
     path, folder = place_of(store, options.get("workdir"))
     with removed_on_failure(folder):
         skipped = skipped_file(path) if options.get("bad_lines") == "skip" and folder is None else None
         storing, reading = split_options(options, skipped)
         refuse_stripes_without_name(store, storing)
-        with opened_files([Path(one) for one in given], path, storing, reading, hook) as (source, stale):
+        with opened_files(given, path, storing, reading, hook) as (source, stale):
             graph = converted(source, path, folder, storing, options, hook)
         if stale is not None and not graph.conversion["skipped_lines"]:
             stale.unlink(missing_ok=True)
@@ -246,9 +245,10 @@ def from_scipy(
     """A graph of a scipy.sparse matrix or array: entry (i, j) is an edge from i to j with that weight.
 
     The vertices are 0..n-1. weights=False leaves the values out, as those of boolean matrices are. directed=False takes
-    a symmetric matrix, or one triangle of it, for undirected edges. bad_lines: "skip" leaves out entries that are no
-    finite numbers, as `from_edges`. Raises UsageError for a matrix that is not square, InputError for a damaged one and
-    for an entry that is no finite number.
+    a symmetric matrix, or one triangle of it, for undirected edges. Entries at one place, as a COO matrix may have, are
+    parallel edges: call matrix.sum_duplicates() before, to add them up. bad_lines: "skip" leaves out entries that are
+    no finite numbers, as `from_edges`. Raises UsageError for a matrix that is not square, InputError for a damaged one
+    and for an entry that is no finite number.
     """
     from gstream.interop.matrices import matrix_source
     from gstream.interop.storing import graph_of_edges

@@ -5,12 +5,17 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gstream.options.written import refuse_existing, refuse_overwriting
+from gstream.options.written import (
+    refuse_existing,
+    refuse_existing_store,
+    refuse_name_of_input,
+    refuse_overwriting,
+)
 from pagestore.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +24,29 @@ if TYPE_CHECKING:
 
 
 SEVERAL = (Sequence, Set, Iterator)
+
+
+DOORS = {  # by the package that the object is of
+    "pandas": "from_pandas", "polars": "from_polars", "pyarrow": "from_arrow", "networkx": "from_networkx",
+    "scipy": "from_scipy", "igraph": "from_igraph", "numpy": "from_edges",
+}  # fmt: skip
+
+
+def paths_of(given: Any) -> list[Path]:
+    """The inputs of `gstream.convert`. Raises UsageError for tables, graphs and edges, naming the call that takes
+    them."""
+    if isinstance(given, str | os.PathLike):
+        return [Path(given)]
+    door = DOORS.get(type(given).__module__.partition(".")[0])
+    if door is None and isinstance(given, Iterable):
+        several = list(given)
+        given = next((one for one in several if not isinstance(one, str | os.PathLike)), None)
+        if given is None:
+            return [Path(one) for one in several]
+        door = DOORS.get(type(given).__module__.partition(".")[0], "from_edges")
+    raise UsageError(
+        f"inputs: takes paths of files, not {type(given).__name__}. Pass it to gstream.{door or 'from_edges'}."
+    )
 
 
 def path_of(given: Any, name: str) -> Path:
@@ -53,7 +81,8 @@ def opened_files(
     skipped, force = reading.skipped_path, storing.replace
     read: list[str | Path] = [*input_files(inputs, reading.format), *(["-"] if "-" in map(str, inputs) else [])]
     refuse_overwriting([store, *([] if skipped is None else [skipped])], read)
-    refuse_existing(store, force)
+    refuse_name_of_input(store, inputs)
+    refuse_existing_store(store, force)
     if skipped is not None:
         refuse_existing(skipped, force or storing.resume)
     stale = stale_list(skipped_file(store), read) if (force or storing.resume) and not dry_run else None

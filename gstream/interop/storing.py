@@ -23,7 +23,7 @@ import numpy as np
 from gstream.graph import Graph
 from gstream.interop.files import gone_on_failure, skipped_file
 from gstream.interop.options import split_options, spoken
-from gstream.options.written import refuse_existing
+from gstream.options.written import refuse_existing, refuse_existing_store
 from gstream.telemetry.progress import ShowWork
 from pagestore.convert.options import ConvertOptions, ProgressHook
 from pagestore.convert.pipeline import convert
@@ -121,7 +121,7 @@ def converted(
     """Write the store of a source at `path`, in a temporary `folder` or not, and open it."""
     with removed_on_failure(folder):
         if folder is None:
-            refuse_existing(path, options.replace)
+            refuse_existing_store(path, options.replace)
         report = convert(source, path, options, hook)
         opened = open_store(path, options.stripe)
     if folder is not None:

@@ -33,6 +33,7 @@ class PandasRows(TableSource):
 
     def __init__(self, name: str, frame: Any, options: InputOptions) -> None:
         self._frame, self._mixed = frame, dict[str, str]()
+        self._sparse: set[str] = set()
         super().__init__(name, options, len(frame) * ROW_BYTES)
 
     def schema(self) -> Any:
@@ -46,13 +47,16 @@ class PandasRows(TableSource):
             raise InputError(f"{self.name}: two columns are called {shown(twice)}. Rename one.")
         try:
             self._schema = pa.Schema.from_pandas(self._frame, preserve_index=False)
-        except (pa.ArrowException, UnicodeEncodeError):
+        except (pa.ArrowException, UnicodeEncodeError, TypeError):  # TypeError: a sparse column
             self._schema = pa.schema([(name, self._type_of(name)) for name in names])
         return self._schema
 
     def _type_of(self, name: str) -> Any:
         import pyarrow as pa
 
+        if hasattr(self._frame[name].dtype, "fill_value"):
+            self._sparse.add(name)
+            return pa.struct([])
         try:
             return pa.array(self._frame[name], from_pandas=True).type
         except (pa.ArrowException, UnicodeEncodeError) as error:
@@ -62,6 +66,11 @@ class PandasRows(TableSource):
     def _find_columns(self, schema: Any) -> list[str]:
         found = super()._find_columns(schema)
         for name in found:
+            if name in self._sparse:
+                raise InputError(
+                    f"{self.name}: column {shown(name)} is sparse, which Arrow can't read. Pass frame.assign("
+                    f"**{{{name!r}: frame[{name!r}].sparse.to_dense()}})."
+                )
             if name in self._mixed:
                 raise InputError(
                     f"{self.name}: column {shown(name)} holds values of several kinds "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gstream.interop.files import reading_folder
 from gstream.interop.options import memory_bytes, split_options
-from gstream.options.written import refuse_existing, refuse_overwriting
+from gstream.options.written import refuse_existing_store, refuse_overwriting
 from pagestore.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def update_files(
     if not add and not remove:
         raise UsageError("--add, --remove: neither is given. Name a file of edges.")
     refuse_overwriting([path], [store, *input_files([*add, *remove], given.get("format"))])
-    refuse_existing(path, bool(given.get("force")))
+    refuse_existing_store(path, bool(given.get("force")))
     workdir = None if given.get("workdir") is None else Path(given["workdir"])
     memory = memory_bytes(given.get("memory"))
     with open_store(store, given.get("stripe") or ()) as opened, ExitStack() as stack:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pagestore.errors import UsageError
 from pagestore.replacing import refuse_replacing
 
 STDIN = "-"
+MOST_NAMED = 4  # inputs that a message names
 STRIPE_SUFFIX = ".stripe"  # as in pagestore.meta, which loads more than --help needs
 
 
@@ -24,6 +26,43 @@ def refuse_existing(path: Path, force: bool, example: str = "graph.gs") -> None:
         raise UsageError(f"{path}: folder {path.parent} does not exist. Make it first.")
     if not os.access(path.parent, os.W_OK):
         raise UsageError(f"{path}: folder {path.parent} is not writable. Write elsewhere.")
+
+
+def refuse_existing_store(path: Path, force: bool) -> None:
+    """`refuse_existing` for a store: `force` replaces a store or an empty file, and nothing else, for a forgotten STORE
+    would be an input."""
+    if path.is_file() and path.stat().st_size and not _is_store(path):
+        raise UsageError(
+            f"{path}: exists and is no gstream store, so --force does not replace it. If it is an input, name the "
+            f"store behind it, as graph.gs; else remove the file, or name another."
+        )
+    refuse_existing(path, force)
+
+
+def refuse_name_of_input(path: Path, inputs: Sequence[str | Path]) -> None:
+    """UsageError for a store called as edge lists are, unless it is one: the last input, where STORE was forgotten."""
+    from pagestore.inputs.signatures import FORMATS, SUFFIXES
+
+    ends = set(SUFFIXES).union(*(known.suffixes for known in FORMATS.values()))
+    if path.suffix.lower() in ends and not (path.is_file() and _is_store(path)):
+        named = " ".join(shlex.quote(str(one)) for one in (*inputs, path)) if len(inputs) < MOST_NAMED else "INPUT..."
+        raise UsageError(
+            f"{path}: is called as an edge list, and would be the store to write. If it is an input, name the store "
+            f"behind it: gstream convert {named} NAME.gs. If not, give the store a name that ends in .gs."
+        )
+
+
+def _is_store(path: Path) -> bool:
+    """Whether a file is a store, perhaps a damaged one called so."""
+    from pagestore.inputs.signatures import HDF5
+    from pagestore.stripes import described
+
+    try:
+        with open(path, "rb") as file:
+            begins = file.read(len(HDF5)) == HDF5
+    except OSError:
+        return False
+    return begins and (path.suffix == ".gs" or described(path) is not None)
 
 
 def refuse_overwriting(written: Iterable[Path], read: Iterable[str | Path]) -> None:

@@ -24,6 +24,7 @@ from pagestore.inputs.columnnames import (
     named_ends,
     typed_path,
 )
+from pagestore.inputs.hidden import may_hide_edges, no_data, refuse_excel, refuse_hidden_edges, refuse_lone_line
 from pagestore.inputs.idspelling import bare
 from pagestore.inputs.judge import SLASHES, LineRules, split_fields
 from pagestore.inputs.quotes import ANY, HIDDEN, find_breaks
@@ -34,8 +35,8 @@ from pagestore.inputs.streams import ByteStream
 from pagestore.inputs.usedcolumns import (
     find_ends,
     fitted,
+    refuse_dictionaries,
     refuse_first_line,
-    refuse_hidden_edges,
     refuse_mixed,
     refuse_other_width,
     refuse_unnamed_weights,
@@ -99,6 +100,7 @@ def _take_sample(stream: ByteStream, comments: str) -> _Sample:
     while True:
         head = stream.peek(size)
         sample = _split_sample(head, len(head) < size, comments)
+        refuse_excel(stream.name, sample.lines)
         if sample.lines or len(head) < size:
             return sample
         if size >= MOST_SAMPLE_BYTES:
@@ -107,6 +109,12 @@ def _take_sample(stream: ByteStream, comments: str) -> _Sample:
                 f"and a target a line. Check the file, or name its format with --format."
             )
         size *= 4
+
+
+def _first_lines(stream: ByteStream, marks: str) -> _Sample:
+    """More lines than decide."""
+    head = stream.peek(SAMPLE_BYTES)
+    return _split_sample(head, len(head) < SAMPLE_BYTES, marks, NAME_LINES)
 
 
 def _split_sample(head: bytes, whole: bool, marks: str, most: int = SAMPLE_LINES) -> _Sample:
@@ -253,13 +261,11 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     comments = options.comment_marks
     sample = _take_sample(stream, comments)
     if not sample.lines:
-        return _no_data(stream.name, options)
+        return _no_data(stream.name, options, sample)
     lines, found, rows = _without_comments(stream.name, sample, separator, comments)
 
     def more_rows() -> list[list[str]]:
-        head = stream.peek(SAMPLE_BYTES)
-        more = _split_sample(head, len(head) < SAMPLE_BYTES, comments, NAME_LINES)
-        return [_fields(line, found) for line in more.lines]
+        return [_fields(line, found) for line in _first_lines(stream, comments).lines]
 
     said = sample.comments[: sample.above]
     parted = found or ("\t" if all(b"\t" in line.strip() for line in lines) else "")  # else blanks part names
@@ -269,7 +275,8 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         skip_lines = sample.numbers[0] + sample.lines[0].count(b"\n")
         rows = rows[1:]
         if not rows:
-            return _no_data(stream.name, options, skip, skip_lines, header, sample.above)
+            _refuse_hidden(stream, sample, options, found, [header])
+            return _no_data(stream.name, options, sample, skip, skip_lines, header)
     else:
         last = sample.comments[-1] if sample.comments else b""
         header = tuple(_fields(last.lstrip(comments.encode() + b" \t"), found))
@@ -277,8 +284,7 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     fields = max(counts, key=counts.count)  # a first line that is short or long is a bad line, not the layout
     if skip_lines:
         header = fitted(header, rows, fields)
-        if found is not None and options.comments is None:
-            refuse_hidden_edges(stream.name, _comments_below(stream, comments), found, fields)
+        _refuse_hidden(stream, sample, options, found, [rows[counts.index(fields)]])
     if skip_lines and len(header) != fields:
         said = [*said, sample.lines[0]]  # words above the edges, as good as a comment
     direction = said_in_comments(said)
@@ -307,6 +313,8 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
         header=sample.lines[0] if skip_lines else b"",
     )  # fmt: skip
     unsure = strings and not skip_lines and options.header is None
+    if not skip_lines:
+        _refuse_hidden(stream, sample, options, found, rows, used, strings)
     if unsure:
         refuse_first_line(stream.name, sample.numbers[0], more_rows() if parted else [], used, parted)
     return TextLayout(
@@ -322,7 +330,7 @@ def _ends(
 ) -> tuple[int, int]:  # fmt: skip
     """Columns of an edge's ends, asked for or found. first: a row of usual width; above: a header of another one."""
     if options.weights and options.weight_column is None:
-        _refuse_dictionaries(name, sample, separator)
+        refuse_dictionaries(name, sample.lines, sample.numbers, separator)
     fields = len(first)
     asked = asked_ends(name, options, header, fields, above or first, bool(above))
     konect, weighed = any(map(KONECT.match, said)), options.weight_column is not None
@@ -344,13 +352,26 @@ def _due(fields: int, weight: int | None) -> str:
     return "source and target" if fields == 2 else "as many as most lines have"
 
 
-def _comments_below(stream: ByteStream, marks: str) -> list[bytes]:
-    """Comments among the first lines, below line 1 that is a header."""
-    head = stream.peek(SAMPLE_BYTES)
-    if not any(b"\n" + mark.encode() in head for mark in marks):
-        return []
-    sample = _split_sample(head, len(head) < SAMPLE_BYTES, marks, NAME_LINES)
-    return sample.comments[sample.above :]
+def _refuse_hidden(
+    stream: ByteStream, sample: _Sample, options: InputOptions, separator: str | None,
+    rows: Sequence[Sequence[str]], used: tuple[int, int] | None = None, names: bool = True,
+) -> None:  # fmt: skip
+    """InputError for comments among the first lines that may be edges, and for a line 1 alone that may be a header.
+
+    used: the columns of the ends, names: whether these are names; None below a header.
+    """
+    marks, name = options.comment_marks, stream.name
+    if separator is None:
+        return
+    if options.comments is None and any(mark.encode() in stream.peek(SAMPLE_BYTES) for mark in marks):
+        comments = _first_lines(stream, marks).comments
+        hidden = comments[sample.above :]
+        if used is not None:
+            hidden = may_hide_edges(comments, sample.above, rows, separator, used, names)
+        widths = [len(row) for row in rows]
+        refuse_hidden_edges(name, hidden, separator, max(widths, key=widths.count))
+    if used is not None and len(rows) == 1 and sample.whole:
+        refuse_lone_line(name, sample.numbers[0], rows[0], separator, options)
 
 
 def _are_numbers(rows: list[list[str]], fields: int, used: tuple[int, int]) -> bool:
@@ -368,26 +389,12 @@ def _no_edge(name: str, line: int, text: bytes) -> InputError:
     )
 
 
-def _refuse_dictionaries(name: str, sample: _Sample, separator: str | None) -> None:
-    """InputError for networkx's edge attributes, `1 2 {'weight': 1.5}`: their weights would be dropped silently."""
-    for line, number in zip(sample.lines, sample.numbers, strict=True):
-        at = line.find(b"{")
-        if at > 0 and b"weight" in line[at:] and line[at - 1 : at] in (b" ", b"\t", (separator or " ").encode()):
-            raise InputError(
-                f"{name}:{number}:{at + 1}: {quoted(line[at:])} is a Python dictionary; a weight is a number in a "
-                f"column of its own. Write the graph with networkx.write_weighted_edgelist, or pass --no-weights."
-            )
-
-
 def _no_data(
-    name: str, options: InputOptions, skip: int = 0, skip_lines: int = 0, header: tuple[str, ...] | None = None,
-    skip_comments: int = 0,
+    name: str, options: InputOptions, sample: _Sample, skip: int = 0, skip_lines: int = 0,
+    header: tuple[str, ...] | None = None,
 ) -> TextLayout:  # fmt: skip
     """The layout of a text that ends behind its header; InputError unless --num-vertices gives vertices."""
     if options.num_vertices is None:
-        raise InputError(
-            f"{name}: holds no line of data (only a header, comments and blank lines); an input has at least one "
-            f"edge. Pass --num-vertices N for a graph without edges."
-        )
+        raise no_data(name, sample.comments if options.comments is None else [])
     rules = LineRules(fields=2, comments=options.comment_marks, strings=options.string_ids)
-    return TextLayout(rules, skip, skip_lines, header, skip_comments, empty=True)
+    return TextLayout(rules, skip, skip_lines, header, sample.above if skip_lines else 0, empty=True)

@@ -82,17 +82,6 @@ def refuse_other_width(name: str, above: Sequence[str], rows: Sequence[Sequence[
     )
 
 
-def refuse_hidden_edges(name: str, comments: Sequence[bytes], separator: str, fields: int) -> None:
-    """InputError for a comment below a header that has a field for each column: #1001,bob,5 may be an edge."""
-    for line in comments:
-        if line[1:2].strip() and line.count(separator.encode()) == fields - 1:
-            mark = chr(line[0])
-            raise InputError(
-                f"{name}: {quoted(line)} begins with {mark}, as comments do, and has {fields} fields, as edges here "
-                f"have. Pass --comments none if {mark} is part of a name, --comments '#%' if the line is a comment."
-            )
-
-
 def refuse_mixed(name: str, header: Sequence[str], is_line: bool, rows: Sequence[Sequence[str]]) -> None:
     """InputError for three columns of which two hold names and column 1 or 2 numbers or dates, where no name says which
     hold the ends: two people and a number beside them, or a person, a number and a text."""
@@ -137,6 +126,17 @@ def _edges(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     """Rows that may be edges: among IDs that are whole numbers a row of words is a bad line, however wide."""
     whole = [row for row in rows if len(row) > 1 and WHOLE.match(row[0]) and WHOLE.match(row[1])]
     return whole if 2 * len(whole) > len(rows) else rows
+
+
+def refuse_dictionaries(name: str, lines: Sequence[bytes], numbers: Sequence[int], separator: str | None) -> None:
+    """InputError for networkx's edge attributes, `1 2 {'weight': 1.5}`: their weights would be dropped silently."""
+    for line, number in zip(lines, numbers, strict=True):
+        at = line.find(b"{")
+        if at > 0 and b"weight" in line[at:] and line[at - 1 : at] in (b" ", b"\t", (separator or " ").encode()):
+            raise InputError(
+                f"{name}:{number}:{at + 1}: {quoted(line[at:])} is a Python dictionary; a weight is a number in a "
+                f"column of its own. Write the graph with networkx.write_weighted_edgelist, or pass --no-weights."
+            )
 
 
 def refuse_unnamed_weights(name: str, rows: Sequence[Sequence[str]], used: tuple[int, int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import h5py
 import pytest
 
 from tests.cli.command import EDGES, Command, run
@@ -166,3 +167,38 @@ def test_a_name_that_is_a_folder(tmp_path: Path, gstream: Command, name: str) ->
         done = gstream(*command, name)
         assert (done.returncode, done.stdout) == (2, "")
         assert "is a folder. Name a file" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("options", [[], ["--force"]])
+@pytest.mark.parametrize("name", ["part-2.txt", "e2.csv", "edges", "data.h5", "a.gs"])
+def test_a_forgotten_store_is_an_input_and_stays(
+    tmp_path: Path, gstream: Command, name: str, options: list[str]
+) -> None:
+    (tmp_path / "part-1.txt").write_text(EDGES)
+    if name == "data.h5":
+        with h5py.File(tmp_path / name, "w") as file:
+            file["x"] = [1]
+    else:
+        (tmp_path / name).write_text("3 4\n")
+    before = (tmp_path / name).read_bytes()
+    refused = gstream("convert", "part-1.txt", name, *options)
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1 and "name the store behind it" in refused.stderr
+    if name.endswith((".txt", ".csv")):
+        assert f"gstream convert part-1.txt {name} NAME.gs" in refused.stderr
+    assert (tmp_path / name).read_bytes() == before
+
+
+def test_force_replaces_stores_and_empty_files_alone(tmp_path: Path, gstream: Command) -> None:
+    (tmp_path / "part-1.txt").write_text(EDGES)
+    (tmp_path / "store").touch()
+    for _ in range(2):
+        assert gstream("convert", "part-1.txt", "store", "--force").returncode == 0
+    (tmp_path / "kept").write_text(EDGES)
+    (tmp_path / "kept.gs").write_text(EDGES)
+    for command in (
+        ("update", "store", "kept", "--add", "part-1.txt"),
+        ("generate", "rmat", "kept.gs", "--scale", "4"),
+    ):
+        refused = gstream(*command, "--force")
+        assert refused.returncode == 2 and "is no gstream store" in refused.stderr
+    assert (tmp_path / "kept").read_text() == (tmp_path / "kept.gs").read_text() == EDGES

@@ -36,7 +36,7 @@ READ = {  # name, content, edges
     "comments behind names": ("a.txt", "a b # x y\nb c\n", NAMED),
     "quotes in comments": ("a.txt", '1 2 # "x\n2 3\n', PAIRS),
     "an entry of a matrix": ("a.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2 % x\n2 3\n", PAIRS),
-    "tags are names": ("a.csv", "a,#b\n#c,d\nb,c\n", [("a", "#b"), ("b", "c")]),
+    "tags are names": ("a.csv", "a,#b\n# c,d\nb,c\n", [("a", "#b"), ("b", "c")]),
     "tags behind edges": ("a.txt", "1 2 #tag\n2 3 #tag\n", PAIRS),
     "line feeds in quotes": ("a.csv", 'source,target,note\n1,2,"two\nlines"\n2,3,"x"\n', PAIRS),
     "edges in quotes": ("a.csv", 'source,target,note\n1,2,"a\n8,9,""x""\n"\n2,3,\n', PAIRS),

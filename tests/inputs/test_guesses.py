@@ -118,6 +118,55 @@ def test_a_comment_that_has_a_field_for_each_column_is_refused(tmp_path, before)
     assert len(edges_of(opened(path, tmp_path))) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "quoted", "fields"),
+    [
+        ("from,to\n#python,#java\n#java,#go\n", "#python,#java", 2),
+        ("from,to,weight\n#a,#b,3\n", "#a,#b,3", 3),
+        ("source;target\n#a;#b\n", "#a;#b", 2),
+        ("#alice,bob,5\n#bob,carol,6\ncarol,#dan,7\n", "#alice,bob,5", 3),
+        ("#alice\tbob\nbob\tcarol\n", r"#alice\\tbob", 2),
+        ("#n1,n2\nn3,n4\n", "#n1,n2", 2),
+        ("#1,#2\n3,4\n", "#1,#2", 2),
+        ("bob,carol\n#c,d\n", "#c,d", 2),
+    ],
+)
+def test_a_comment_written_as_edges_are_is_refused_whatever_stands_above_it(tmp_path, text, quoted, fields):
+    path = write(tmp_path, "a.txt", text)
+    with pytest.raises(InputError, match=f"'{quoted}' begins with #, .* has {fields} fields, .* --comments none if"):
+        opened(path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["# FromNodeId\tToNodeId\n", "#from\tto\n", "#gene A\tgene B\n", "% sym\tunweighted\n", "#x\n#y\tz\n",
+     "#Made on a day in May,\tby us\n#source\ttarget\n", "#a b\n"],
+)  # fmt: skip
+def test_headers_and_prose_in_comments_above_names_are_comments(tmp_path, head):
+    assert read(tmp_path, "a.txt", f"{head}ann\tbob\nbob\tcarl\n") == [("ann", "bob"), ("bob", "carl")]
+
+
+def test_a_comment_among_numbers_is_one(tmp_path):
+    assert read(tmp_path, "a.csv", "#1,2\n3,4\n#5,6\n7,8\n") == [(3, 4), (7, 8)]
+
+
+def test_comments_alone_that_may_be_edges_name_the_option(tmp_path):
+    with pytest.raises(InputError, match="no line of data .* --comments none if names begin with #, as in '#a,b'"):
+        read(tmp_path, "a.csv", "#a,b\n#b,c\n")
+
+
+@pytest.mark.parametrize("line", ["from,to", "from,to,weight", "head|tail", "tail\thead", "u;v", "from_acct,to_acct"])
+def test_words_for_ends_with_nothing_below_are_no_edge(tmp_path, line):
+    with pytest.raises(InputError, match="--no-header|holds no line of data"):
+        read(tmp_path, "a.txt", line)
+    assert len(edges_of(opened(tmp_path / "a.txt", tmp_path, header=False))) == 1
+
+
+def test_the_line_that_tells_excel_the_separator_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"'sep=;' tells Excel that ; parts the fields, .* tail -n \+2 "):
+        read(tmp_path, "a.csv", "sep=;\na;b\nb;c\n")
+
+
 def test_the_command_for_a_line_of_missing_fields_names_the_columns_of_its_header(tmp_path):
     path = write(tmp_path, "a.csv", "id,payer,payee,amount\n1,ann,bob\n2,ann,carl\n")
     with pytest.raises(InputError) as error:

@@ -358,7 +358,7 @@ def commented(tmp_path, name, text, **options):
 
 def test_comments_are_counted_and_chosen(tmp_path):
     tags = "cat,#dog\n#dog,bird\n\n  % pig,cow\n"
-    assert commented(tmp_path, "a.csv", tags) == ([("cat", "#dog")], 2)
+    assert commented(tmp_path, "a.csv", tags, comments="#%") == ([("cat", "#dog")], 2)
     every = [("#dog", "bird"), ("% pig", "cow"), ("cat", "#dog")]
     assert commented(tmp_path, "a.csv", tags, comments="none") == (every, 0)
     assert commented(tmp_path, "a.csv", tags, comments="%") == ([("#dog", "bird"), ("cat", "#dog")], 1)

@@ -158,3 +158,37 @@ def test_no_weights_are_taken_where_that_is_asked_for() -> None:
     assert edges(gstream.from_scipy(MATRIX, weights=False)) == [(0, 1), (1, 0), (2, 1)]
     both = sp.csr_array([[0, NAN], [3, 0]])
     assert edges(gstream.from_scipy(both, weights=False, directed=False)) == [(0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("given", "door"),
+    [
+        (pd.DataFrame({"a": [1]}), "from_pandas"),
+        (pa.table({"a": [1]}), "from_arrow"),
+        (nx.path_graph(2), "from_networkx"),
+        (MATRIX, "from_scipy"),
+        (np.zeros((2, 2)), "from_edges"),
+        ([(1, 2)], "from_edges"),
+        (["a.csv", pd.DataFrame()], "from_pandas"),
+        (7, "from_edges"),
+    ],
+)
+def test_convert_names_the_call_that_takes_what_is_no_path(given, door: str) -> None:
+    with pytest.raises(UsageError, match=rf"inputs: takes paths of files, not \w+\. Pass it to gstream\.{door}\."):
+        gstream.convert(given)
+
+
+def test_a_sparse_column_of_pandas_is_refused_where_it_is_read() -> None:
+    frame = pd.DataFrame({"source": [1, 2], "target": [2, 3], "weight": pd.arrays.SparseArray([0.0, 1.5])})
+    with pytest.raises(InputError, match=r"column weight is sparse, .*frame\['weight'\]\.sparse\.to_dense"):
+        gstream.from_pandas(frame)
+    assert edges(gstream.from_pandas(frame, weight=False)) == [(1, 2), (2, 3)]
+    dense = frame.assign(weight=frame["weight"].sparse.to_dense())
+    assert edges(gstream.from_pandas(dense)) == [(1, 2, 0.0), (2, 3, 1.5)]
+
+
+def test_repeated_entries_of_a_matrix_are_parallel_edges_until_they_are_summed() -> None:
+    matrix = sp.coo_array(([1, 2, 4], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    assert edges(gstream.from_scipy(matrix)) == [(0, 1, 1), (0, 1, 2), (1, 0, 4)]
+    matrix.sum_duplicates()
+    assert edges(gstream.from_scipy(matrix)) == [(0, 1, 3), (1, 0, 4)]
