@@ -148,19 +148,21 @@ class Graph(Methods, Views):
     def execute(self, algorithm: str, own: dict[str, Any], certify: bool = False, **options: Any) -> Result:
         """Run an algorithm by name with its own options and RunOptions; what the methods of algorithms call.
 
-        report: a file for a page about the run (gstream[report]), beside RunOptions.
+        report: a file for a page about the run (gstream[report]), beside RunOptions; force: over one that exists.
         """
-        found, page = find_algorithm(algorithm), options.pop("report", None)
-        also = (*found.defaults, *(["certify"] if found.proof else []), "report")
+        found, page, force = find_algorithm(algorithm), options.pop("report", None), options.pop("force", None)
+        also = (*found.defaults, *(["certify"] if found.proof else []), "report", "force")
         _check_names(options, also, f"{algorithm} has {', '.join(also)}")
 
         def call(options: dict[str, Any]) -> Result:
             return self._work(options, lambda engine: _executed(found, engine, own, certify))
 
         if page is None:
+            if force is not None:
+                raise UsageError("force: replaces the file of report=, which is not given. Leave it out.")
             return call(options)
         shown = {name: value for name, value in own.items() if value != found.defaults.get(name)}
-        return self._reported(page, options, call, algorithm, shown, found)
+        return self._reported(page, options, call, algorithm, shown, found, bool(force))
 
     @in_python()
     def plan(self, algorithm: Any, **given: Any) -> dict[str, Any]:
@@ -190,15 +192,18 @@ class Graph(Methods, Views):
 
         given: the program's parameters, and RunOptions that are not parameters of it. Arrays of PerVertex parameters,
         an instance's too, have their numbers in the order of every result's rows: ascending vertex IDs. Values of MIN
-        programs that are INF are null. report: a file for a page about the run, as of algorithms.
+        programs that are INF are null. report, force: a file for a page about the run, as of algorithms.
         """
         parameters_of = program if isinstance(program, type) else type(program)
         if given.get("report") is not None and "report" not in getattr(parameters_of, "parameters", ()):
             page = given.pop("report")
+            force = "force" not in getattr(parameters_of, "parameters", ()) and bool(given.pop("force", False))
             name = program if isinstance(program, str) else getattr(program, "__name__", type(program).__name__)
             named = {key: value for key, value in given.items() if key not in RUN_OPTIONS}
             options = {key: value for key, value in given.items() if key in RUN_OPTIONS}
-            return self._reported(page, options, lambda options: self.run(program, **named, **options), name, named)
+            return self._reported(
+                page, options, lambda options: self.run(program, **named, **options), name, named, force=force
+            )
         if isinstance(program, str):
             if not is_program_path(program):
                 name = find_algorithm(program).name
@@ -223,7 +228,7 @@ class Graph(Methods, Views):
 
     def _reported(
         self, page: Any, options: dict[str, Any], call: Callable[[dict[str, Any]], Result], name: str,
-        own: dict[str, Any], algorithm: Any = None,
+        own: dict[str, Any], algorithm: Any = None, force: bool = False,
     ) -> Result:  # fmt: skip
         """call(options with a recorder of their own), and the page about it. own: what the call is shown with."""
         from gstream.algorithms.plans import plan_before
@@ -232,7 +237,7 @@ class Graph(Methods, Views):
         wanted = self._options({**self._defaults, **options})
         planned = plan_before(self, algorithm, own | options) if algorithm is not None else None
         title = "" if algorithm is None else algorithm.title
-        return recorded(page, wanted, options, call, self.info, planned, name, own, title)
+        return recorded(page, wanted, options, call, self.info, planned, name, own, title, force)
 
     @in_turn
     def _work(self, options: dict[str, Any], call: Callable[[Any], T]) -> T:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shlex
 import signal
 import sys
 import threading
@@ -238,6 +239,16 @@ def _stop_writing() -> int:
     return 128 + signal.SIGPIPE
 
 
+def _as_algorithm(text: str) -> str:
+    """What to type where the word in place of a command is an algorithm."""
+    from gstream.algorithms.registry import ALGORITHMS
+    from gstream.cli.surroundings import typed
+
+    if typed[:1] and typed[0] in ALGORITHMS and text == f"No such command {typed[0]!r}":
+        return f". Write gstream run {shlex.join(typed)}"
+    return ""
+
+
 def _report_usage(error: Exception) -> int:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "gstream"
@@ -250,6 +261,7 @@ def _report_usage(error: Exception) -> int:
     # one name alone is taken for the store's
     if "Missing" in type(error).__name__ and getattr(getattr(error, "param", None), "name", None) == "inputs":
         text = "the argument STORE, the name of the store to write, is missing"
+    text += _as_algorithm(text)
     if context and "argument" in text:  # one is missing, or too many are there: which is which?
         pieces = [piece.replace("{", "").replace("}", "") for piece in context.command.collect_usage_pieces(context)]
         text += f". Write {command} {' '.join(pieces)}"

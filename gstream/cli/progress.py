@@ -131,6 +131,9 @@ class ProgressBar:
         rate = here / seconds if seconds > 0 and here else 0.0
         share = min(1.0, step.done / step.total) if step.total else 0.0
         left = (step.total - step.done) / rate if step.total and rate and share > LEAST_SHARE else None
+        one_of_many = isinstance(step, Within) and not step.superstep
+        if one_of_many:  # nobody knows how many sweeps follow
+            left = None
         if self.way == "json":
             return self._object(step, rate, left)
         if isinstance(step, Superstep):
@@ -141,6 +144,8 @@ class ProgressBar:
         speed = f", {show(rate)}{noun}/s" if rate else ""
         if not step.total:
             return f"{step.phase}: {show(step.done)}{noun}{speed}"
+        if one_of_many:
+            return f"{step.phase}: {show(step.done)} of {show(step.total)}{noun}{speed}"
         filled = int(20 * share)
         drawn = f" [{'#' * filled}{'.' * (20 - filled)}]" if bar else ""
         remaining = "" if left is None else f", {show_seconds(max(0, left))} left"

@@ -29,7 +29,7 @@ def check_store(store: Store, ranks: Ranks | None) -> None:
         if meta.parts:
             raise UsageError(
                 f"{path}: is part {meta.part} of {meta.parts}. Run all of them: mpiexec -n {meta.parts} gstream run "
-                f"ALGORITHM {os.path.dirname(path) or '.'}."
+                f"ALGORITHM {os.path.dirname(path) or '.'}. Or take the store that was split."
             )
         return
     opened = ranks.everybody((meta.uuid, meta.vertices, meta.edges, meta.parts, meta.part))

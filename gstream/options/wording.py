@@ -29,6 +29,8 @@ SWITCHES = ("resume", "replace_checkpoint", "force", "certify", "float64", "weig
 OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?: (FOLDER|FILE|ID|N|host|kept)(?![:\w]))?")
 LIKE, BEGINNING = 0.75, 3  # how like a name must be to be meant; letters that have to begin both, otherwise
 NO_KEYWORD = " or --gpus"  # Python has devices for it
+WEIGHTS = "--weight-column N, and not --no-weights"  # of a conversion, which Python's calls make of more than files
+WEIGHTS_IN_PYTHON = "weight_column=N of files, weight= of edges and tables, and not weights=False"
 
 
 @contextmanager
@@ -55,7 +57,8 @@ def in_python(say: Callable[[str], str] | None = None, **others: str) -> Iterato
 
 def say_in_python(line: str, others: dict[str, str] = OTHERS) -> str:
     """A message of the command line with its options as keywords of a call; others: those of another name there."""
-    return OPTION.sub(lambda found: _keyword(found, others), line.replace(NO_KEYWORD, ""))
+    line = line.replace(NO_KEYWORD, "").replace(WEIGHTS, WEIGHTS_IN_PYTHON)
+    return OPTION.sub(lambda found: _keyword(found, others), line)
 
 
 def _keyword(found: re.Match[str], others: dict[str, str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from gstream.reporting.distributions import Distribution, distributions
 from pagestore.errors import LibraryMissingError, UsageError, plain
 from pagestore.faults import not_installed
-from pagestore.replacing import replacing
+from pagestore.replacing import refuse_replacing, replacing
 
 MOST_EDGES = 2000  # of a drawing: past it nobody sees which vertices are joined
 MOST_NAMED = 60
@@ -35,15 +36,19 @@ def check_plot(path: str | os.PathLike, edges: bool = False) -> None:
         raise UsageError(f"{path}: its folder {folder} does not exist. Make it first.")
 
 
-def plot_result(result: Any, column: str | None = None, path: str | os.PathLike | None = None) -> Any:
+def plot_result(
+    result: Any, column: str | None = None, path: str | os.PathLike | None = None, force: bool = False
+) -> Any:
     """The distribution of a column's numbers, both axes logarithmic, or a drawing of up to 2,000 edges. Returns the
     Axes.
 
-    column: None for the first of numbers; of groups their sizes, of edges the drawing. path: a file to write, or None.
-    Raises UsageError where there is nothing to draw, LibraryMissingError where a library lacks.
+    column: None for the first of numbers; of groups their sizes, of edges the drawing. path: a file to write, or None;
+    force: over what exists. Raises UsageError where there is nothing to draw or the file exists, LibraryMissingError
+    where a library lacks.
     """
     if path is not None:
         check_plot(path)
+        refuse_replacing(Path(path), force)
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -16,8 +16,9 @@ from pagestore.errors import UsageError
 def recorded(
     page: Any, wanted: Any, options: dict[str, Any], call: Callable[[dict[str, Any]], Any], graph: dict[str, Any],
     planned: dict[str, Any] | None, name: str, own: dict[str, Any], title: str,
+    force: bool = False,
 ) -> Any:  # fmt: skip
-    """call(options) with a recorder; then the page, which replaces a file of that name.
+    """call(options) with a recorder; then the page. force: it replaces a file of that name.
 
     wanted: the RunOptions of the call; graph: Graph.info; planned: as Graph.plan has it; name, own: the method and what
     it was given. Raises, before anything is computed, where no page can be written.
@@ -28,6 +29,8 @@ def recorded(
     check_report()
     refuse_overwriting([path], [graph["path"]])
     refuse_existing(path, force=True, example="run.html")
+    if path.exists() and not force:  # "--force" in Python's words is of checkpoints
+        raise UsageError(f"{path}: exists. Pass force=True to replace it, or another name.")
     recorder = RunRecorder(wanted.progress, wanted.trace)
     result = call({**options, "progress": recorder, "trace": recorder})
     facts = recorder.facts(

@@ -13,7 +13,7 @@ from pagestore.errors import InputError, plain
 BINS = 240  # of the time line's length
 LEVELS = 4  # of how many tracks work
 MOST_LANES = 24
-NUMBERS = re.compile(r"\d+")  # "pull, 16384 active" and "pull, 3 active" are of one kind
+NUMBERS = re.compile(r"\d+(?: (?:to|of) \d+)*")  # "vertices 0 to 99" and "vertices 100 to 149" are of one kind
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def lanes_of(events: Any) -> tuple[list[Lane], float]:
 
 def kind_of(name: str) -> str:
     """A span's name without what differs from span to span."""
-    return NUMBERS.sub("", name.partition(",")[0]).strip(" :#") or "span"
+    return " ".join(NUMBERS.sub("", name.partition(",")[0]).split()).strip(" :#") or "span"
 
 
 def _bars(begin: np.ndarray, length: np.ndarray, total: float, tracks: int) -> list[tuple[float, float, float]]:

@@ -97,7 +97,8 @@ class Result(Rows):
                 column.held.host()
 
     def __repr__(self) -> str:
-        return f"<Result of {self.summary.get('algorithm', 'a program')}: {len(self)} rows, {', '.join(self.columns)}>"
+        said = f"Result of {self.summary.get('algorithm', 'a program')}: {len(self)} rows, {', '.join(self.columns)}"
+        return f"<{'; '.join([said, *self.remarks()])}>"
 
     @in_python()
     def to_arrow(self) -> pyarrow.Table:

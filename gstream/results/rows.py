@@ -191,17 +191,18 @@ class Rows(ABC):
             (np.concatenate(values), (np.concatenate(ends[0]), np.concatenate(ends[1]))), shape=(count, count)
         )
 
-    @in_python()
-    def plot(self, column: str | None = None, path: Any = None) -> matplotlib.axes.Axes:
+    @in_python(force="force")
+    def plot(self, column: str | None = None, path: Any = None, force: bool = False) -> matplotlib.axes.Axes:
         """The distribution of a column's numbers, both axes logarithmic: rows by value. By default the first column of
         numbers, of components their sizes, and of up to 2,000 edges (egonet) a drawing.
 
-        path: a file to write as well, .png .svg .pdf ... Returns matplotlib's Axes, which a notebook shows. Raises
-        UsageError where matplotlib is not there, or the column holds no numbers.
+        path: a file to write as well, .png .svg .pdf ...; force: one that exists is replaced. Returns matplotlib's
+        Axes, which a notebook shows. Raises UsageError where matplotlib is not there, the column holds no numbers or,
+        without force, the file exists.
         """
         from gstream.reporting.plots import plot_result
 
-        return plot_result(self, column, path)
+        return plot_result(self, column, path, force)
 
     def _repr_html_(self) -> str:
         """The top rows and the run's line, for notebooks: a table without any style or script."""
@@ -210,7 +211,17 @@ class Rows(ABC):
         head = "".join(f"<th>{escape(name)}</th>" for name in names)
         body = "".join(f"<tr>{''.join(f'<td>{_cell(row[name])}</td>' for name in names)}</tr>" for row in rows)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"{table}<p>{escape(self.run_line())}</p>"
+        remarks = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks())
+        return f"{table}<p>{escape(self.run_line())}</p>{remarks}"
+
+    def remarks(self) -> list[str]:
+        """What the command line notes of a run: that it did not converge, and other notes."""
+        found = []
+        if self.summary.get("converged") is False:
+            found.append(f"not converged after {show_things(self.summary.get('supersteps', 0), 'superstep')}")
+        if "note" in self.summary:
+            found.append(self.summary["note"])
+        return found
 
     def run_line(self) -> str:
         """What was run, and what it took, in a line."""

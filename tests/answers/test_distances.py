@@ -164,7 +164,7 @@ def test_depth_limit(limit, tmp_path):
         (lambda g: g.bfs(source=[]), "no source was given"),
         (lambda g: g.bfs(source=None), "no source was given"),
         (lambda g: g.bfs(source=0, depth_limit=-1), "is negative"),
-        (lambda g: g.sssp(source=0), "has no edge weights.*--weight-column"),
+        (lambda g: g.sssp(source=0), "has no edge weights.*weight_column=N of files, weight="),
     ],
 )
 def test_usage_errors(call, message, tmp_path):

@@ -168,7 +168,7 @@ def test_wrong_use(tmp_path):
         with pytest.raises(UsageError, match="is directed, and spanning forests.*directed=False"):
             graph.msf()
     with gstream.open(hub_example(False).stored(tmp_path)) as graph:
-        with pytest.raises(UsageError, match="has no edge weights, which msf needs.*--weight-column"):
+        with pytest.raises(UsageError, match="has no edge weights, which msf needs.*weight_column=N"):
             graph.msf()
     with gstream.open(hub_example(False, weighted=True).stored(tmp_path)) as graph:
         with pytest.raises(ResourceError, match="too little"):

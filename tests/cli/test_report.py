@@ -11,7 +11,7 @@ import pytest
 
 import gstream as gs
 from gstream.reporting import page
-from gstream.reporting.timelines import lanes_of
+from gstream.reporting.timelines import kind_of, lanes_of
 from pagestore.errors import InputError, LibraryMissingError, UsageError
 from tests.cli.command import PROGRAM, Command
 
@@ -209,6 +209,13 @@ def test_lanes_hold_all_time_and_stay_few() -> None:
     assert many.bars == [(0.0, pytest.approx(4 / 240), 0.25)]
     with pytest.raises(InputError):
         lanes_of([{"ph": "X"}])
+    named = ["reduce vertices 0 to 99", "take in vertices 0 to 9 of the cores", "superstep 3 of 7", "12 pages of out"]
+    assert list(map(kind_of, named)) == [
+        "reduce vertices",
+        "take in vertices of the cores",
+        "superstep",
+        "pages of out",
+    ]
 
 
 def test_reports_from_python(store: Path, gstream: Command) -> None:
@@ -221,6 +228,16 @@ def test_reports_from_python(store: Path, gstream: Command) -> None:
             graph.bfs(source=1, report=3)
         with pytest.raises(UsageError, match="is the input"):
             graph.bfs(source=1, report=store)
+        before = Path("bfs.html").read_bytes(), Path("own.html").read_bytes()
+        with pytest.raises(UsageError, match="bfs.html: exists. Pass force=True to replace it"):
+            graph.bfs(source=1, report="bfs.html")
+        with pytest.raises(UsageError, match="own.html: exists. Pass force=True to replace it"):
+            graph.run("least.py:Least", bias=2, report="own.html")
+        assert before == (Path("bfs.html").read_bytes(), Path("own.html").read_bytes())
+        with pytest.raises(UsageError, match="force: replaces the file of report="):
+            graph.bfs(source=1, force=True)
+        graph.run("least.py:Least", bias=2, report="own.html", force=True)
+        assert before[1] != Path("own.html").read_bytes()
     assert seen == list(range(1, result.summary["supersteps"] + 1))
     assert "graph.bfs(source=1, progress=" in "".join(read("bfs.html").words)
     assert "graph.run(least.py:Least, bias=2)" in "".join(read("own.html").words)

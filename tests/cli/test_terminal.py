@@ -132,6 +132,21 @@ def test_pages_of_a_superstep_in_every_way(clock: list[float]) -> None:
     assert (third["stage"], third["rate"], third["left_seconds"]) == ("superstep 6", 0.667, 45.0)
 
 
+def test_one_sweep_of_many_says_nothing_of_the_time_left(clock: list[float]) -> None:
+    streams = {"auto": Terminal(), "plain": io.StringIO(), "json": io.StringIO()}
+    for way, stream in streams.items():
+        clock[0] = 0.0
+        with ProgressBar(way, stream) as bar:
+            show = StepLine(bar, Link())
+            show.within(0, 1, 5)
+            clock[0] = 30.0
+            show.within(0, 3, 5)
+    assert streams["plain"].getvalue() == "T+30 sweep: 3 of 5 pages, 0.1 pages/s\n"
+    assert "sweep: 3 of 5 pages, 0.1 pages/s" in streams["auto"].getvalue()
+    said = json.loads(streams["json"].getvalue())
+    assert (said["stage"], said["done"], said["total"], said["left_seconds"]) == ("sweep", 3, 5, None)
+
+
 def test_a_log_keeps_lines_whatever_is_shown(clock: list[float], tmp_path: Path) -> None:
     shown, path = Terminal(), tmp_path / "run.log"
     logs.begin("off", path, ["run", "bfs", "a b.gs"], [None, "-", tmp_path / "a b.gs"])

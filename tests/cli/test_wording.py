@@ -37,6 +37,10 @@ from tests.cli.command import ROOT, Command
             "levels weighted=True needs weights (--weight-column N).",
         ),
         ("Convert again with --topology both.", "Convert again with --topology both."),
+        (
+            "weights (--weight-column N, and not --no-weights), or run bfs.",
+            "weights (weight_column=N of files, weight= of edges and tables, and not weights=False), or run bfs.",
+        ),
     ],
 )
 def test_lines(line: str, spoken: str) -> None:
@@ -78,3 +82,9 @@ def test_the_same_error_in_both_words(store: Path, gstream: Command) -> None:
         graph.pagerank(checkpoint="kept")
     assert "Pass resume=True to go on from it, replace_checkpoint=True to start afresh" in str(caught.value)
     assert describe(caught.value) == (2, done.stderr.rstrip("\n")), "the command line's words are kept"
+
+
+def test_an_algorithm_in_place_of_a_command(gstream: Command) -> None:
+    done = gstream("pagerank", "my web.gs", "--tol", "1")
+    said = "gstream: No such command 'pagerank'. Write gstream run pagerank 'my web.gs' --tol 1. See gstream --help.\n"
+    assert (done.returncode, done.stderr) == (2, said)

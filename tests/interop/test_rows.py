@@ -181,6 +181,28 @@ def test_the_line_of_a_run(graph) -> None:
     assert line.startswith("pagerank, 4 rows, 2 supersteps, not converged, ") and line.endswith("; graph in memory")
 
 
+def test_what_the_command_line_notes_is_shown(graph) -> None:
+    found = graph.pagerank(max_iter=1, tol=0)
+    assert "pagerank; not converged after 1 superstep; weights of 3 edges" in repr(found) and str(found) == repr(found)
+    assert "<p>not converged after 1 superstep</p>" in found._repr_html_()
+    assert "converged" not in repr(graph.pagerank(iterations=1))
+    noted = graph.pagerank(iterations=1)
+    said = "weights of 3 edges are not read, which NetworkX's default reads; weighted=True reads them"
+    assert repr(noted) == f"<Result of pagerank: 4 rows, vertex, pagerank; {said}>"
+    assert "weighted=True reads them</p>" in noted._repr_html_()
+
+
+def test_a_plot_does_not_replace_a_file(graph, tmp_path) -> None:
+    pytest.importorskip("matplotlib")
+    path, found = tmp_path / "degrees.svg", graph.degrees()
+    path.write_text("mine")
+    with pytest.raises(UsageError, match="exists. Pass force=True to replace it"):
+        found.plot(path=path)
+    assert path.read_text() == "mine"
+    found.plot(path=path, force=True)
+    assert path.read_text().startswith("<?xml")
+
+
 def test_a_notebook_has_a_bar(graph, monkeypatch, capsys) -> None:
     """Where ipykernel is loaded and tqdm installed; lines on standard error elsewhere."""
     shown: list[str] = []
