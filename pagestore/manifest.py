@@ -128,5 +128,5 @@ def refuse_folder(path: str) -> None:
         count, shown = len(read_manifest(path).parts), plain(path)
         raise UsageError(
             f"{shown}: is a graph in {count} parts, for as many ranks. Start them: mpiexec -n {count} gstream run "
-            f"ALGORITHM {shown}. Other commands take the store that was split; once that changes, split it again."
+            f"ALGORITHM {shown}."
         )

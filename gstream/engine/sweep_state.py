@@ -48,10 +48,10 @@ class Counts(Protocol):
 class SweepState:
     """See the module. Each name of `given` is an attribute: an array, a list of arrays, or what JSON holds.
 
-    due: how many sources there are, of which `done` are; 0: the state counts none.
+    source_count: of which `done` are done; 0: the state counts none.
     """
 
-    due = 0
+    source_count = 0
 
     def __init__(
         self, keeper: Keeps | None, given: dict[str, Any], of: str = "", final: bool = False,
@@ -74,7 +74,7 @@ class SweepState:
         Raises RunStopped where the run was asked to stop, ResourceError where a checkpoint can't be written.
         """
         if self._work is not None:
-            self._work.count_rounds(rounds, self.done if self.due else 0, self.due)
+            self._work.count_rounds(rounds, self.done if self.source_count else 0, self.source_count)
         if self._keeper is not None:
             self._keeper.pass_boundary(rounds, None if resident is None else lambda: self._bring(resident), False)
 

@@ -36,7 +36,11 @@ PATHS = re.compile(r"`((?:gstream|pagestore|cuda|tests|bench|docs)/[\w./-]+)`")
 
 
 @pytest.mark.parametrize("name", choice.seeds(6, RUN))
-def test_a_page_from_top_to_bottom(name: str, gstream: Command, stores: dict[str, Path], tmp_path: Path) -> None:
+def test_a_page_from_top_to_bottom(
+    name: str, gstream: Command, stores: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine that no run has taught how long calls take."""
+    monkeypatch.setattr(CostModel, "lessons", lambda self: {})
     text = PAGES[name].read_text()
     transcripts.furnish(tmp_path, text, stores)
     reader = Reader(tmp_path, gstream)

@@ -26,7 +26,7 @@ def search_by_weight(session: Session, sources: np.ndarray, reciprocal: bool) ->
     vertices = session.meta.vertices
     score, reached = np.zeros(vertices), np.zeros(vertices)
     kept = session.keep(score=score, reached=reached, done=0, supersteps=0)
-    kept.due = len(sources)
+    kept.source_count = len(sources)
     for source in sources[kept.done :].tolist():
         length, steps = lengths_from(session, source)
         session.each(count_lengths, length, np.uint64(source), reciprocal, score, reached, items=4 * vertices)

@@ -68,7 +68,7 @@ class PathSearch(ABC):
             distance=self.distance, **self.named(), sources=sources if drawn else sources[:0],
             done=0, levels=0, most_levels=0, forth=-1, back=-1,
         )  # fmt: skip
-        self.kept.due = len(sources)
+        self.kept.source_count = len(sources)
         arrays = (self.distance, *self.carried, *self.held, self.here, self.following, self.last)
         with self.thread:
             if self.kept.forth >= 0:

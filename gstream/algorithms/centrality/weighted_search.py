@@ -54,7 +54,7 @@ class WeightedSearch(ABC):
     def from_sources(self, sources: np.ndarray, drawn: bool = False) -> int:
         """Search from each source (store IDs); all levels. drawn: they are kept, as others would be drawn again."""
         kept = self.session.keep(added=self.added, sources=sources if drawn else sources[:0], done=0, levels=0, most=0)
-        kept.due = len(sources)
+        kept.source_count = len(sources)
         for source in sources[kept.done :].tolist():
             self.length, steps = lengths_from(self.session, source)
             levels = self._count(source)
