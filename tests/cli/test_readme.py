@@ -13,6 +13,7 @@ import pytest
 
 import gstream as package
 from gstream.algorithms.registry import ALGORITHMS
+from gstream.planning.cost_model import CostModel
 from tests.cli.command import ROOT, Command
 from tests.cli.pages import PAGES, RUN, Reader, hooks, pictures, reference, transcripts, without_gpus
 
