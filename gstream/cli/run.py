@@ -184,7 +184,7 @@ def compute(
     if given["plot"] is not None:  # last: an answer of too many edges is not lost by that
         from gstream.reporting.plots import plot_result
 
-        plot_result(result, path=given["plot"], force=True)  # what is there was seen before the run
+        plot_result(result, path=given["plot"], force=True)  # a file there was refused before the run
 
 
 def check_kept(known: Algorithm | None, options: dict[str, Any]) -> None:

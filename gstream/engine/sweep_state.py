@@ -40,7 +40,7 @@ class Keeps(Protocol):
 
 
 class Counts(Protocol):
-    """What is told of rounds for progress (gstream.telemetry.progress.WorkDone)."""
+    """Counts rounds, for progress (gstream.telemetry.progress.WorkDone)."""
 
     def count_rounds(self, rounds: int, sources: int, total: int) -> None: ...
 
@@ -58,7 +58,7 @@ class SweepState:
         work: Counts | None = None,
     ) -> None:  # fmt: skip
         """of: a hash of what the work rests on beside the graph and the options. final: a program that runs with this
-        state is the last of the call. work: is told of rounds."""
+        state is the last of the call. work: counts its rounds."""
         self._keeper, self._names, self.of, self.final, self._work = keeper, tuple(given), of, final, work
         vars(self).update(given)
 

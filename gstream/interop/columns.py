@@ -70,8 +70,8 @@ def end_column(name: str, what: str, values: Any) -> Given:
 
 
 def weight_column(name: str, values: Any) -> Given | None:
-    """Weights: numbers; other entries are no weights. None: there are none. Raises UsageError for what is
-    no column, InputError for one without numbers."""
+    """A column of weights as numbers; None where there are no weights. Raises UsageError for what is no column,
+    InputError for a column without numbers."""
     if values is None:
         return None
     if isinstance(values, Iterator):

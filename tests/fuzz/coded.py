@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from pagestore.layout import HEADER, PageLayout
 from tests.coded_reference import page_of, rows_of
 from tests.fuzz.targets import Drawn, Target, Wrong
 
+T = TypeVar("T")
 PAGE = 4096
 FIRST = 1 << 20  # number of a block's first row
 LISTS = (
@@ -22,6 +25,19 @@ LISTS = (
     {5: [3, 900_000, 900_001], 4_000_000: [7]},
     {6: list(range(0, 1200, 3)), 7: list(range(500))},
 )
+
+
+def agreed(taken: bool, read: Callable[[], T]) -> T | None:
+    """What the reference reads; None where both refuse. taken: whether the store's check does not."""
+    try:
+        found = read()
+    except (IndexError, ValueError, struct.error) as error:
+        if taken:
+            raise Wrong(f"the check takes what the reference refuses: {error}") from error
+        return None
+    if not taken:
+        raise Wrong("the check refuses what the reference reads")
+    return found
 
 
 def read_coded(data: bytes) -> str:
@@ -34,14 +50,9 @@ def read_coded(data: bytes) -> str:
     coded = drawn.rest()[: PAGE - 1]
     held = np.frombuffer(coded + b"\0" * (-len(coded) % 8), np.uint64).copy().view(np.uint8)[: len(coded)]
     taken = sound(held, layout, records, edges)
-    try:
-        page = page_of(coded, PAGE, layout.id_bytes, records, edges)
-    except (IndexError, ValueError, struct.error) as error:
-        if taken:
-            raise Wrong(f"the quick check takes what the reference refuses: {error}") from error
+    page = agreed(taken, lambda: page_of(coded, PAGE, layout.id_bytes, records, edges))
+    if page is None:
         return "refused"
-    if not taken:
-        raise Wrong("the quick check refuses what the reference reads")
     out = np.full(PAGE, 0xA5, np.uint8)
     decode_page(held, layout, records, edges, out)
     if out.tobytes() != page:
@@ -86,14 +97,9 @@ def read_block(data: bytes) -> str:
     out = np.zeros((rows, 4) if heads else rows, f"<u{id_bytes}")
     coded = np.frombuffer(words, np.uint32)
     taken = decode_blocks(coded, np.array([0, len(coded)], np.int64), FIRST, out) < 0
-    try:
-        expected = rows_of(words, heads, FIRST, rows, id_bytes)
-    except (IndexError, ValueError, struct.error) as error:
-        if taken:
-            raise Wrong(f"a block is taken that the reference refuses: {error}") from error
+    expected = agreed(taken, lambda: rows_of(words, heads, FIRST, rows, id_bytes))
+    if expected is None:
         return "refused"
-    if not taken:
-        raise Wrong("a block is refused that the reference reads")
     if heads:
         expected = [[*row, *[none] * (4 - len(row))] for row in expected]
     if out.tolist() != (expected if heads else [one for (one,) in expected]):

@@ -31,7 +31,7 @@ ends = lambda: ranks.wait()
 merges = lambda: merge(ranks, "or", none, none)
 ways = {"alike": [(shares, shares), (merges, merges)], "plain": [(shares, once)], "end": [(ends, shares)]}
 for first, second in (ways | {"arrays": [(shares, merges)]})[sys.argv[1]]:
-    time.sleep(2.5 * LOOK_SECONDS)  # what was called by then, if anything, is told
+    time.sleep(2.5 * LOOK_SECONDS)  # the thread tells the calls so far
     try:
         (first if ranks.first else second)()
     except GstreamError as error:
