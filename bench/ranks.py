@@ -1,6 +1,7 @@
 """Ranks under mpiexec against one process that has the same GPUs: time a superstep or a call, and equal answers.
 
-    python bench/ranks.py --gpus 2 --scale 24        one process; a rank a GPU by NCCL; the same by MPI
+    python bench/ranks.py --gpus 2 --scale 24        one process; ranks as by default, of which the first does the run
+                                                     alone; a rank a GPU by NCCL; the same by MPI
     python bench/ranks.py --gpus 4 --scale 24        and two ranks with two GPUs each
     python bench/ranks.py --devices host --ranks 2 --scale 13       does everything still run?
 
@@ -66,40 +67,55 @@ def calls(streams: bool) -> Iterator[tuple[str, dict[str, Any], Callable[[Any], 
     yield "components in memory, a call", {}, lambda graph: graph.wcc(), lambda stats: float(stats["seconds"])
 
 
-def measure(store: Path, devices: str, out: Path, in_ranks: bool) -> None:
-    """Write the times of all rows, and their answers, beside each other in `out`."""
+def measure(store: Path, devices: str, out: Path, in_ranks: str) -> None:
+    """Write the times of all rows, and their answers, beside each other in `out`. in_ranks: as `gstream run --ranks`,
+    "off" in one process."""
+    ranks = None
+    if in_ranks != "off":
+        from gstream.devices.ranks import Ranks
+
+        ranks = Ranks()
+    if ranks is None or in_ranks == "share":
+        shared = {} if ranks is None else {"ranks": ranks, "threads": max(1, (os.cpu_count() or 1) // ranks.size)}
+        time_calls(store, {"devices": devices, **shared}, out, ranks is None or ranks.first)
+    else:
+        from gstream.cli.one_rank import one_for_all, wait_for_first
+
+        alone = one_for_all(ranks, store, {"devices": [devices]})
+        assert alone is not None, "ranks share this run"
+        if ranks.first:
+            time_calls(store, alone, out, True)
+        wait_for_first(ranks, False)
+    if ranks is not None:
+        ranks.wait()
+        ranks.finish()
+
+
+def time_calls(store: Path, shared: dict[str, Any], out: Path, writes: bool) -> None:
+    """Time all rows, with these options of a graph. writes: what was found, and the answers."""
     import numpy as np
 
     import gstream
 
-    ranks = None
-    if in_ranks:
-        from gstream.devices.ranks import Ranks
-
-        ranks = Ranks()
     found: dict[str, Any] = {}
-    for row, options, call, seconds in calls("cuda" in devices):
-        shared = {} if ranks is None else {"ranks": ranks, "threads": max(1, (os.cpu_count() or 1) // ranks.size)}
-        with gstream.open(store, devices=devices, **shared, **options) as graph:
+    for row, options, call, seconds in calls("cuda" in str(shared["devices"])):
+        with gstream.open(store, **shared, **options) as graph:
             times = []
             for _ in range(TIMES):
                 result = call(graph)
                 times.append(seconds(result.summary["stats"]))
             column = result[result.columns[-1]]
         found[row] = {"seconds": statistics.median(times[1:]), "least": min(times), "note": result.summary.get("note")}
-        if ranks is None or ranks.first:
+        if writes:
             np.save(out / f"{row}.npy", np.asarray(column))
-    if ranks is None or ranks.first:
+    if writes:
         (out / "found.json").write_text(json.dumps(found))
-    if ranks is not None:
-        ranks.wait()
-        ranks.finish()
 
 
 # All ways
 
 
-def run(way: str, folder: Path, store: Path, devices: str, ranks: int, hidden: bool) -> dict[str, Any]:
+def run(way: str, folder: Path, store: Path, devices: str, ranks: int, in_ranks: str, hidden: bool) -> dict[str, Any]:
     """Times of one way, by its processes."""
     out = folder / way
     out.mkdir()
@@ -110,7 +126,7 @@ def run(way: str, folder: Path, store: Path, devices: str, ranks: int, hidden: b
         paths.insert(0, str(folder / "hidden"))
     command = [sys.executable, __file__, "--child", str(out), "--store", str(store), "--devices", devices]
     if ranks > 1:
-        command = [str(mpiexec()), "-n", str(ranks), *command, "--in-ranks"]
+        command = [str(mpiexec()), "-n", str(ranks), *command, "--in-ranks", in_ranks]
     given = {**UNBOUND, **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=SECONDS)
     if done.returncode:
@@ -130,18 +146,19 @@ def apart(one: Path, other: Path) -> float:
     return float(np.max(np.abs(mine - theirs) / np.maximum(np.abs(mine), 1e-30), initial=0.0))
 
 
-def compare(store: Path, devices: str, gpus: int, ranks: int) -> bool:
+def compare(store: Path, devices: str, gpus: int, ranks: int, by_mpi: bool) -> bool:
     """Print a table of all ways; whether answers are equal (sums within 1e-5)."""
-    ways = [("one process", 1, False), (f"{ranks} ranks", ranks, False)]
+    ways = [("one process", 1, "off", False), (f"{ranks} ranks", ranks, "auto", False)]
+    ways.append((f"{ranks} that share", ranks, "share", False))
     if gpus >= 4:
-        ways.append((f"{gpus // 2} ranks of 2 GPUs", gpus // 2, False))
-    if gpus:
-        ways.append((f"{ranks} ranks by MPI", ranks, True))
+        ways.append((f"{gpus // 2} ranks of 2 GPUs", gpus // 2, "share", False))
+    if gpus and by_mpi:
+        ways.append((f"{ranks} ranks by MPI", ranks, "share", True))
     equal = True
     with tempfile.TemporaryDirectory() as name:
         folder, base = Path(name), dict[str, Any]()
-        for way, count, hidden in ways:
-            found = run(way, folder, store, devices, count, hidden)
+        for way, count, in_ranks, hidden in ways:
+            found = run(way, folder, store, devices, count, in_ranks, hidden)
             base, equal = base or found, equal and bool(found)
             for row, told in found.items():
                 off = apart(folder / ways[0][0] / f"{row}.npy", folder / way / f"{row}.npy") if base else 0.0
@@ -161,7 +178,8 @@ def main() -> int:
     parser.add_argument("--scale", type=int, default=24)
     parser.add_argument("--store", type=Path, default=None)
     parser.add_argument("--child", type=Path, default=None, help=argparse.SUPPRESS)
-    parser.add_argument("--in-ranks", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--in-ranks", default="off", help=argparse.SUPPRESS)
+    parser.add_argument("--no-mpi", action="store_true", help="leave out GPUs' values by MPI, which take minutes")
     given = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     devices = given.devices or "cuda:" + ",".join(map(str, range(given.gpus)))
@@ -176,7 +194,7 @@ def main() -> int:
         import gstream
 
         gstream.generate("rmat", store, scale=given.scale, directed=False, order="degree")
-    return 0 if compare(store, devices, given.gpus, given.ranks or given.gpus or 2) else 1
+    return 0 if compare(store, devices, given.gpus, given.ranks or given.gpus or 2, not given.no_mpi) else 1
 
 
 if __name__ == "__main__":

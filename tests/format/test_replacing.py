@@ -46,7 +46,7 @@ def write_plot(store: str, path: Path) -> None:
     from gstream.reporting.plots import plot_result
 
     with gstream.open(store) as graph:
-        plot_result(graph.degrees(), path=path)
+        plot_result(graph.degrees(), path=path, force=True)
 
 
 def write_trace(store: str, path: Path) -> None:

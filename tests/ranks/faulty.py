@@ -1,6 +1,7 @@
 """A program of many supersteps, in processes that fail where the environment says: FAULT=kind:rank:number.
 
-kill     SIGKILL ahead of that boundary between supersteps, fsync or rename, counted together
+kill     SIGKILL ahead of that boundary between supersteps, fsync or rename in this folder, counted together: kernels
+         that are compiled and kept elsewhere change no number
 memory   no memory is left in that merge of values
 disk     no room is left at that fsync, of a part of an answer or of a checkpoint
 """
@@ -40,10 +41,22 @@ def ahead(call: Callable[..., Any]) -> Callable[..., Any]:
     return failing
 
 
+def ahead_here(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for fsync and rename, where the file lies in this folder."""
+    failing = ahead(call)
+
+    def called(*given: Any) -> Any:
+        path = os.readlink(f"/proc/self/fd/{given[0]}") if call is fsync else os.path.abspath(given[1])
+        return (failing if path.startswith(HERE) else call)(*given)
+
+    return called
+
+
+fsync, HERE = os.fsync, os.getcwd()
 if os.environ.get("PMI_RANK") == RANK:
     if KIND == "kill":
         Keeper._between = ahead(Keeper._between)
-        os.fsync, os.replace = ahead(os.fsync), ahead(os.replace)
+        os.fsync, os.replace = ahead_here(os.fsync), ahead_here(os.replace)
     elif KIND == "memory":
         RankExchange.reduce = ahead(RankExchange.reduce)
     elif KIND == "disk":
