@@ -22,7 +22,7 @@ from bench import needs  # noqa: E402
 
 needs.check()
 
-from bench import convert, gpu_algorithms, gpu_memory, gpu_pagerank, gpu_start, gpu_traversals, task  # noqa: E402
+from bench import convert, gpu_algorithms, gpu_coded, gpu_memory, gpu_pagerank, gpu_start, gpu_traversals, task  # noqa: E402
 from bench.figures import Wanted  # noqa: E402
 from bench.gpu_setup import RACE, making  # noqa: E402
 from bench.suite import Suite  # noqa: E402
@@ -41,6 +41,8 @@ STAGES = {
     "components": gpu_traversals.components,
     "pagerank-push": gpu_pagerank.push,
     "sssp": gpu_traversals.sssp,
+    "coded": gpu_coded.coded,
+    "coded-weights": gpu_coded.weights,
     "reading": gpu_memory.reading,
     "merge": gpu_memory.merge,
     "warm-start": gpu_start.warm_start,
@@ -69,6 +71,9 @@ WANTED = (
     Wanted("components streamed", "rmat-24, undirected", "45 ms at scale 24"),
     Wanted("components streamed without heads", "rmat-24, undirected", "90 % of the link"),
     Wanted("components streamed without heads", "rmat-24, undirected", "45 ms at scale 24"),
+    Wanted("PageRank streamed, coded pages, iteration", "rmat-24, undirected", "18 ms"),
+    Wanted("PageRank streamed, coded pages, iteration", "rmat-26, undirected", "75 ms"),
+    Wanted("SSSP streamed, coded pages", "rmat-24, weighted", "55 ms"),
     Wanted("reading a store into pinned memory", "", "at the disk's rate"),
     Wanted("merge of WA", "rmat-28, edge factor 1, out, as generated", "70 % of the peer-to-peer rate"),
     Wanted("warm start: a first run with its kernels compiled, until the first copy", "", "under 1 s"),

@@ -23,6 +23,8 @@ KINDS = {
     "undirected": SYMMETRIC,
     "columns": (*SYMMETRIC, "--columns", "32"),
     "weighted": (*SYMMETRIC, "--weights"),
+    "undirected, coded": (*SYMMETRIC, "--compress", "on"),
+    "weighted, coded": (*SYMMETRIC, "--weights", "--compress", "on"),
     "out": ("--dedupe", "--drop-self-loops", "--scramble", "--order", "degree", "--topology", "out"),
     AS_GENERATED: ("--topology", "out"),
 }  # generated RMAT graphs: options of `gstream generate`

@@ -31,5 +31,5 @@ def test_bytes_are_those_of_the_cores(tmp_path: Path, kind: str, weights: bool) 
     for name in ("cuda:0", "host"):
         options = ConvertOptions(sorter=sorter_for(name), **KINDS[kind])
         reports[name] = convert(rmat(SCALE, weights=weights), tmp_path / name, options)
-        assert reports[name].sorted_on == name and not reports[name].notes
+        assert (reports[name].sorted_on, reports[name].notes) == (name, [])
     assert (tmp_path / "cuda:0").read_bytes() == (tmp_path / "host").read_bytes()
