@@ -7,7 +7,9 @@ another page's place is found. ISA-L computes it at about 11 GB/s a core.
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
@@ -59,11 +61,13 @@ def _compiled_loop() -> Callable[[int, int, int, int, int], None] | None:
         return None
     import llvmlite.binding as llvm
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    engine: Any = llvm.create_mcjit_compiler(llvm.parse_assembly(_text(address)), machine)
-    engine.finalize_object()
+    numba = sys.modules.get("numba.core.compiler_lock")  # where it is loaded, this counts as its compiling
+    with nullcontext() if numba is None else numba.global_compiler_lock:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine = llvm.Target.from_default_triple().create_target_machine()
+        engine: Any = llvm.create_mcjit_compiler(llvm.parse_assembly(_text(address)), machine)
+        engine.finalize_object()
     loop: Any = ctypes.CFUNCTYPE(None, *[ctypes.c_uint64] * 5)(engine.get_function_address(LOOP))
     loop.engine = engine  # the machine code lives as long as the engine
     return loop

@@ -71,7 +71,8 @@ def machine_facts(
     facts |= {"machine": machine.name, "devices_are": f"cuda:{named}" if named else "host", "sources": machine.sources}
     facts["lacks"] = engine.lacks
     if engine.lacks:
-        facts |= dict.fromkeys(("seconds", "seconds_a_superstep", "call_seconds"))  # there is no such run
+        none = ("seconds", "first_seconds", "seconds_a_superstep", "call_seconds")
+        facts |= dict.fromkeys(none)  # there is no such run
     return facts | (convert_facts(store, machine) if isinstance(store, CountedStore) else {})
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gstream.planning.plan import Plan
 
 EASY = 1.25  # times the memory that a program needs at least, where a machine lacks it: with that alone chunks are tiny
-USUAL_STEPS = 20  # an example where nobody knows how many: PageRank takes about so many until the default --tol
+USUAL_STEPS = 20  # an example where nobody knows how many, as of users' programs
 
 
 def planned_supersteps(
@@ -127,10 +127,12 @@ def facts_of(
 ) -> dict[str, Any]:
     """What `gstream plan` says of an algorithm, as plain values: plan_facts, and the time of the whole call."""
     planned, found = plan_of(algorithm, engine, own, certify), find_algorithm(algorithm)
-    facts = plan_facts(planned, *planned_supersteps(algorithm, own, max_supersteps))
-    from gstream.algorithms.call_times import call_facts  # loads NumPy, which `gstream --help` has no use for
+    from gstream.algorithms.call_times import call_facts, usual_supersteps  # loads NumPy, which `--help` needs not
 
-    return facts | call_facts(found, engine, planned, own)
+    supersteps, what = planned_supersteps(algorithm, own, max_supersteps)
+    if supersteps and what == "assumed":
+        supersteps = usual_supersteps(found, engine, planned, own)
+    return plan_facts(planned, supersteps, what) | call_facts(found, engine, planned, own)
 
 
 def facts_of_own(
@@ -154,8 +156,9 @@ def plan_before(graph: Any, algorithm: Any, own: dict[str, Any]) -> dict[str, An
 
 
 def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, Any]:
-    """The plan as plain values; bytes and seconds of a full sweep, and of `supersteps` of them. With a frontier, or a
-    cache, a superstep moves as much at most. what: as planned_supersteps has it."""
+    """The plan as plain values; bytes and seconds of a full sweep (the first reads pages that others find in memory),
+    and of `supersteps` of them. With a frontier, or a cache, a superstep moves as much at most. what: as
+    planned_supersteps has it."""
     if supersteps is None:
         supersteps = USUAL_STEPS if planned.sweep else 1
     tables = {table.name: table for table in planned.graph.tables.values()}
@@ -192,7 +195,8 @@ def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, An
         "supersteps": supersteps,
         "supersteps_are": what,
         "bytes_a_superstep": moved(1),
-        "seconds_a_superstep": planned.seconds(1),
+        "first_seconds": planned.seconds(1),
+        "seconds_a_superstep": planned.superstep_seconds() if supersteps > 1 else planned.seconds(1),
         "bytes_moved": moved(supersteps),
         "seconds": planned.seconds(supersteps),
         "constants": asdict(planned.constants),

@@ -248,8 +248,12 @@ def _work_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     less = facts["frontier"] or facts["bytes_moved"] < count * facts["bytes_a_superstep"]
     most = "at most " if less else ""
     example = f"; {moved} for {count} supersteps, if it takes so many" if count != 1 else ", however many there will be"
-    longer = f"; {seconds} for {count}" if count != 1 else ""
+    first, each = show_seconds(facts["first_seconds"]), show_seconds(facts["seconds_a_superstep"])
+    takes = f"about {each} each"
+    if count != 1:
+        takes = f"about {each} each" if first == each else f"about {first} for the first, {each} for each other"
+        takes += f"; {seconds} for {count}"
     return [
         ("moves", f"{most}{show_bytes(facts['bytes_a_superstep'])} a superstep{example}"),
-        ("takes", f"{most}about {show_seconds(facts['seconds_a_superstep'])} each{longer}"),
+        ("takes", most + takes),
     ]

@@ -12,7 +12,6 @@ import choice
 import pytest
 
 import gstream as package
-from gstream.algorithms import call_times
 from gstream.algorithms.registry import ALGORITHMS
 from tests.cli.command import ROOT, Command
 from tests.cli.pages import PAGES, RUN, Reader, hooks, pictures, reference, transcripts, without_gpus
@@ -37,11 +36,7 @@ PATHS = re.compile(r"`((?:gstream|pagestore|cuda|tests|bench|docs)/[\w./-]+)`")
 
 
 @pytest.mark.parametrize("name", choice.seeds(6, RUN))
-def test_a_page_from_top_to_bottom(
-    name: str, gstream: Command, stores: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a machine that no run has taught how long calls take."""
-    monkeypatch.setattr(call_times, "lesson_of", lambda *_: None)
+def test_a_page_from_top_to_bottom(name: str, gstream: Command, stores: dict[str, Path], tmp_path: Path) -> None:
     text = PAGES[name].read_text()
     transcripts.furnish(tmp_path, text, stores)
     reader = Reader(tmp_path, gstream)
