@@ -237,14 +237,14 @@ def from_networkx(
     )
 
 
-@door()
+@door(StoreOptions, **ENDS)
 def from_scipy(
-    matrix: Any, weights: bool = True, *, bad_lines: str = "fail", store: PathLike | None = None,
+    matrix: Any, weight: bool = True, *, bad_lines: str = "fail", store: PathLike | None = None,
     **options: Unpack[StoreOptions],
 ) -> Graph:  # fmt: skip
     """A graph of a scipy.sparse matrix or array: entry (i, j) is an edge from i to j with that weight.
 
-    The vertices are 0..n-1. weights=False leaves the values out, as those of boolean matrices are. directed=False takes
+    The vertices are 0..n-1. weight=False leaves the values out, as those of boolean matrices are. directed=False takes
     a symmetric matrix, or one triangle of it, for undirected edges. Entries at one place, as a COO matrix may have, are
     parallel edges: call matrix.sum_duplicates() before, to add them up. bad_lines: "skip" leaves out entries that are
     no finite numbers, as `from_edges`. Raises UsageError for a matrix that is not square, InputError for a damaged one
@@ -253,7 +253,7 @@ def from_scipy(
     from gstream.interop.matrices import matrix_source
     from gstream.interop.storing import graph_of_edges
 
-    read = switch("weights", weights)
+    read = switch("weight", weight)
     return graph_of_edges(
         lambda bad, _: matrix_source(matrix, read, options.get("directed"), bad), store, bad_lines, options
     )

@@ -12,14 +12,27 @@ from pagestore.errors import InputError
 from pagestore.inputs.badlines import quoted, shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import DIGITS, first_named, is_number, named_ends, typed_path
+from pagestore.inputs.signatures import SEPARATORS
+from pagestore.inputs.streams import ByteStream
 
 PROSE_WORDS = 4  # in a field: no name of a vertex has so many
+MOST_OF_EXCEL = 16  # bytes of its line
 EXCEL = re.compile(rb'"?sep=(.)"?\s*\Z', re.IGNORECASE)
 SEPARATED = re.compile(rb"[^\s,;|\t][^,;|\t]*[,;|\t]\s*[^\s]")
 
 
+def take_separator(stream: ByteStream) -> str | None:
+    """The separator that Excel's first line `sep=;` says; the line is taken from the stream. None: there is none."""
+    line = stream.peek(MOST_OF_EXCEL).partition(b"\n")[0]
+    found = EXCEL.match(line)
+    if found is None or (said := found[1].decode("latin-1")) not in SEPARATORS:
+        return None
+    stream.read_line()
+    return said
+
+
 def refuse_excel(name: str, lines: Sequence[bytes]) -> None:
-    """InputError for Excel's first line, which tells it the separator: `sep=;`."""
+    """InputError for Excel's line `sep=;` below comments, or with a separator that no edge list has."""
     if lines and (found := EXCEL.match(lines[0])):
         path = "FILE" if name == "stdin" else typed_path(name)
         raise InputError(

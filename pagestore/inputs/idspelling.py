@@ -7,10 +7,12 @@ read them and others do not. A refusal says which number such a text stands for.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 from pagestore.inputs.signatures import INTEGER, NUMBER, THOUSANDS
 
+PADDED = re.compile(rb"(?<![0-9.])0[0-9]")
 MOST_DIGITS = 19  # of 2^63 - 1
 PARTED = re.compile(r"[+-]?[0-9]+(_[0-9]+)+\Z")
 PREFIXED = re.compile(r"[+-]?0([xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)\Z")
@@ -28,6 +30,21 @@ def bare(text: str) -> str:
 
 def _is_seen(letter: str) -> bool:
     return letter.isprintable() and not letter.isspace()
+
+
+def zeros_ahead(head: bytes, separator: str | None, columns: Sequence[int]) -> str:
+    """The first ID in these columns, from 0, of the lines of `head` that is written with zeros ahead, as 007; "": none.
+
+    Numbers lose them.
+    """
+    if not PADDED.search(head):
+        return ""
+    mark = re.escape((separator or "").encode())
+    field = rb"[^%b\n]*+%b" % (mark, mark) if separator else rb"[^ \t\n]++[ \t]++"
+    for column in sorted(columns):
+        if found := re.search(rb'^[ \t]*(?:%b){%d}[ \t]*"?(0+[0-9]+)\b' % (field, column), head, re.MULTILINE):
+            return found[1].decode()
+    return ""
 
 
 def meant(text: str) -> int | None:

@@ -20,6 +20,7 @@ DECIMAL_COMMA = re.compile(r"[+-]?[0-9][0-9.,']*[,'][0-9.]+\Z")  # 0,5 and 1,234
 THOUSANDS = re.compile(r"[0-9]{1,3}([ ,'_\u00a0\u2009\u202f][0-9]{3})+\Z")
 
 # Encodings of text, by byte order mark; the longer mark first.
+SEPARATORS = ("\t", ",", ";", "|")  # of fields, beside blanks
 UTF8_MARK = b"\xef\xbb\xbf"
 MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 WIDE = {  # without a mark: bytes of an ASCII character's unit that are zero

@@ -30,7 +30,7 @@ from pagestore.inputs.judge import SLASHES, LineRules, split_fields
 from pagestore.inputs.quotes import ANY, HIDDEN, find_breaks
 from pagestore.inputs.said import Direction, Promise, promised_in, said_in_column, said_in_comments
 from pagestore.inputs.shapes import Shape, refuse_shape
-from pagestore.inputs.signatures import DECIMAL_COMMA, KONECT, MISSING
+from pagestore.inputs.signatures import DECIMAL_COMMA, KONECT, MISSING, SEPARATORS
 from pagestore.inputs.streams import ByteStream
 from pagestore.inputs.usedcolumns import (
     find_ends,
@@ -46,7 +46,6 @@ from pagestore.inputs.usedcolumns import (
 SAMPLE_BYTES, MOST_SAMPLE_BYTES = 1 << 16, 1 << 24
 SAMPLE_LINES = 50  # data lines that decide
 NAME_LINES = 4000  # in which names of line 1 are looked for again, as far as SAMPLE_BYTES go
-SEPARATORS = ("\t", ",", ";", "|")
 NUMBERS_AHEAD = re.compile(rb"[\d.,;|\t +\-eE\"]*?\d\"?[,;|]?(?=[ \t])")
 
 
@@ -95,11 +94,11 @@ class _Sample:
         return [found[1].decode("utf-8", "replace") for found in words if len(found) == 2]
 
 
-def _take_sample(stream: ByteStream, comments: str) -> _Sample:
+def _take_sample(stream: ByteStream, comments: str, taken: int) -> _Sample:
     size = SAMPLE_BYTES
     while True:
         head = stream.peek(size)
-        sample = _split_sample(head, len(head) < size, comments)
+        sample = _split_sample(head, len(head) < size, comments, number=taken)
         refuse_excel(stream.name, sample.lines)
         if sample.lines or len(head) < size:
             return sample
@@ -117,13 +116,13 @@ def _first_lines(stream: ByteStream, marks: str) -> _Sample:
     return _split_sample(head, len(head) < SAMPLE_BYTES, marks, NAME_LINES)
 
 
-def _split_sample(head: bytes, whole: bool, marks: str, most: int = SAMPLE_LINES) -> _Sample:
+def _split_sample(head: bytes, whole: bool, marks: str, most: int = SAMPLE_LINES, number: int = 0) -> _Sample:
     lines: list[bytes] = []
     ends: list[int] = []
     numbers: list[int] = []
     comments: list[bytes] = []
     parted: list[int] = []
-    above = at = number = 0
+    above = at = 0
     cuttable = _breaks_hidden(head, whole, marks)
     while at < len(head) and len(lines) < most:
         end = cuttable.find(b"\n", at)
@@ -252,14 +251,14 @@ def _two_separators(name: str, lines: list[bytes], one: str, other: str) -> Inpu
     )
 
 
-def sniff(stream: ByteStream, options: InputOptions, separator: str | None = None) -> TextLayout:
-    """Find the layout of `stream` without consuming it. `separator` is forced for .csv and .tsv.
+def sniff(stream: ByteStream, options: InputOptions, separator: str | None = None, taken: int = 0) -> TextLayout:
+    """Find the layout of `stream` without consuming it. `separator` is forced for .tsv. taken: lines before.
 
     Raises InputError when there is no line of data, or its lines can't be edges, UsageError for options
     that name no column of it.
     """
     comments = options.comment_marks
-    sample = _take_sample(stream, comments)
+    sample = _take_sample(stream, comments, taken)
     if not sample.lines:
         return _no_data(stream.name, options, sample)
     lines, found, rows = _without_comments(stream.name, sample, separator, comments)

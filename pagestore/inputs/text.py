@@ -18,10 +18,12 @@ from pagestore.inputs.blocks import Block
 from pagestore.inputs.columnnames import named_ends, share_of_numbers
 from pagestore.inputs.columns import option_range
 from pagestore.inputs.headers import Head
+from pagestore.inputs.hidden import take_separator
+from pagestore.inputs.idspelling import zeros_ahead
 from pagestore.inputs.linefile import LineFile
 from pagestore.inputs.linesource import Parsed
 from pagestore.inputs.said import WORDS, Direction
-from pagestore.inputs.sniff import TextLayout, sniff
+from pagestore.inputs.sniff import SAMPLE_BYTES, TextLayout, sniff
 from pagestore.inputs.streams import ByteStream
 from pagestore.inputs.usedcolumns import left_out
 
@@ -40,6 +42,8 @@ class TextSource(LineFile):
     ) -> None:
         self._kind = kind
         self.layout: TextLayout | None = None
+        self._separator: str | None = None  # that line 1 says for Excel
+        self._zeros = ""  # an ID that is written with zeros ahead
         self._filter: Any = None
         super().__init__(path, options, workdir, memory_bytes)
         self.strings = self.rules.strings
@@ -86,6 +90,7 @@ class TextSource(LineFile):
         if self.layout is not None and self.layout.empty:
             return f"line {header} is a header, no line of data" if header else "no line of data"
         between = SEPARATOR_WORDS.get(rules.separator or "", repr(rules.separator))
+        between += " as line 1 says" if self._separator else ""
         source, target = self._called(rules.source), self._called(rules.target)
         found = [f"columns {source} and {target}, between {between}, are source and target"]
         if rules.strings and not options.string_ids:
@@ -127,10 +132,18 @@ class TextSource(LineFile):
         assert self.layout is not None  # of `begin`
         line = self.layout.doubtful_line
         doubt = f"line {line} may be a header; pass --header if it is" if line else self.layout.doubt
-        return "" if self.options.directed is not None and doubt == self.layout.direction.doubt else doubt
+        if self.options.directed is not None and doubt == self.layout.direction.doubt:
+            doubt = ""
+        if self._zeros:
+            number = int(self._zeros)
+            zeros = f"ID {self._zeros} is read as {number}; pass --string-ids if zeros ahead are part of IDs"
+            doubt = f"{doubt}; {zeros}" if doubt else zeros
+        return doubt
 
     def begin(self, stream: ByteStream) -> Head:
-        layout = sniff(stream, self.options, "\t" if self._kind == "tsv" else None)
+        self._separator = take_separator(stream)
+        taken = int(self._separator is not None)
+        layout = sniff(stream, self.options, self._separator or ("\t" if self._kind == "tsv" else None), taken)
         due = GAP_FIELDS.get(self._kind, layout.rules.fields)
         if layout.rules.fields != due:
             raise InputError(
@@ -142,10 +155,12 @@ class TextSource(LineFile):
                 f"{stream.name}: a .wel file has a number in column 3, the weight; most lines of this one have none. "
                 f"Pass --no-weights, or read it with --format text."
             )
+        if not (rules := layout.rules).strings:
+            self._zeros = zeros_ahead(stream.peek(SAMPLE_BYTES), rules.separator, (rules.source, rules.target))
         if layout.skip_bytes:
             stream.peek(layout.skip_bytes)
             stream.read(layout.skip_bytes)
         self.layout, self.comments_above = layout, layout.skip_comments
         ids = option_range(self.options)
-        rules = replace(layout.rules, low=ids.low, high_source=ids.high, high_target=ids.high, limit=ids.limit)
-        return Head(rules, layout.skip_lines + 1)
+        rules = replace(rules, low=ids.low, high_source=ids.high, high_target=ids.high, limit=ids.limit)
+        return Head(rules, max(layout.skip_lines, taken) + 1)

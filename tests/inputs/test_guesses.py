@@ -162,9 +162,35 @@ def test_words_for_ends_with_nothing_below_are_no_edge(tmp_path, line):
     assert len(edges_of(opened(tmp_path / "a.txt", tmp_path, header=False))) == 1
 
 
-def test_the_line_that_tells_excel_the_separator_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"'sep=;' tells Excel that ; parts the fields, .* tail -n \+2 "):
-        read(tmp_path, "a.csv", "sep=;\na;b\nb;c\n")
+@pytest.mark.parametrize("line", ["sep=;", '"sep=;"', "SEP=;\r", "\ufeffsep=;"])
+def test_the_line_that_tells_excel_the_separator_is_believed(tmp_path, line):
+    text = f"{line}\nfrom;to;amount\nann,x;bob;3\nbob;carl,y;4\n"
+    source = opened(write(tmp_path, "a.csv", text), tmp_path)
+    assert edges_of(source) == [("ann,x", "bob", 3), ("bob", "carl,y", 4)]
+    assert all(said in source.assumptions[0] for said in ("between semicolons as line 1 says", "line 2 is a header"))
+    assert read(tmp_path, "b.csv", f"{line}\n1;2\n3;4\n") == [(1, 2), (3, 4)]
+    with pytest.raises(InputError, match=r"c\.csv:3:3: vertex ID 'x'"):
+        read(tmp_path, "c.csv", f"{line}\n1;2\n3;x\n")
+
+
+@pytest.mark.parametrize("text", ["sep=:\na:b\nb:c\n", "# of a bank\nsep=;\na;b\nb;c\n"])
+def test_where_excel_s_line_says_no_separator_of_ours_it_is_refused(tmp_path, text):
+    with pytest.raises(InputError, match=r"'sep=.' tells Excel that . parts the fields, .* tail -n \+2 "):
+        read(tmp_path, "a.csv", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("from,to\n7,8\n9,007\n", "007"), ("1 2 01\n3 00 4\n", "00"), ("1\t2\t01\n", ""), ("10,20,0.5\n0,1,2\n", ""),
+        ("a,007\nb,a\n", ""), ("x;y;id;n\n1;2;01;3\n", ""),
+    ],
+)  # fmt: skip
+def test_zeros_ahead_of_ids_that_are_numbers_are_said(tmp_path, text, said):
+    options = {"source_column": 1, "target_column": 2, "weights": False} if "id" in text else {}
+    source = opened(write(tmp_path, "a.csv", text), tmp_path, **options)
+    (doubt,) = source.doubts or ("",)
+    assert ("ID" in doubt) == bool(said) and (not said or f"ID {said} is read as {int(said)}; pass" in doubt)
 
 
 def test_the_command_for_a_line_of_missing_fields_names_the_columns_of_its_header(tmp_path):

@@ -135,7 +135,7 @@ def test_labels_and_other_columns_of_pandas() -> None:
         (lambda: gstream.from_networkx(DIGRAPH, True), "weight True: is the name of an edge attribute"),
         (lambda: gstream.from_igraph(DIGRAPH), "is no igraph.Graph"),
         (lambda: gstream.from_scipy(np.eye(3)), "a ndarray is no matrix of scipy.sparse"),
-        (lambda: gstream.from_scipy(MATRIX, weights="no"), "weights 'no': must be True or False"),
+        (lambda: gstream.from_scipy(MATRIX, weight="no"), "weight 'no': must be True or False"),
         (lambda: gstream.from_scipy(changed("indices", 99)), "index 99 is past the limit; the matrix has 3 rows"),
         (lambda: gstream.from_scipy(changed("indptr", 99)), "its indptr does not rise from 0"),
         (lambda: gstream.convert("a.txt", workdir="/nowhere"), "/nowhere: writing failed"),
@@ -155,9 +155,9 @@ def changed(what: str, value: int) -> sp.csr_array:
 
 def test_no_weights_are_taken_where_that_is_asked_for() -> None:
     assert edges(gstream.from_networkx(DIGRAPH, False)) == [(1, 2), (2, 3), (3, 1), (5, 6)]
-    assert edges(gstream.from_scipy(MATRIX, weights=False)) == [(0, 1), (1, 0), (2, 1)]
+    assert edges(gstream.from_scipy(MATRIX, weight=False)) == [(0, 1), (1, 0), (2, 1)]
     both = sp.csr_array([[0, NAN], [3, 0]])
-    assert edges(gstream.from_scipy(both, weights=False, directed=False)) == [(0, 1)]
+    assert edges(gstream.from_scipy(both, weight=False, directed=False)) == [(0, 1)]
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def test_a_sparse_matrix(form: str, monkeypatch) -> None:
     wanted = [(int(i), int(j), int(dense[i, j])) for i, j in np.argwhere(dense)]
     graph = gstream.from_scipy(sp.coo_array(dense).asformat(form))
     assert edges(graph) == wanted and len(graph) == 9
-    assert edges(gstream.from_scipy(sp.coo_array(dense).asformat(form), weights=False)) == [e[:2] for e in wanted]
+    assert edges(gstream.from_scipy(sp.coo_array(dense).asformat(form), weight=False)) == [e[:2] for e in wanted]
     assert not gstream.from_scipy(sp.csr_array(dense > 0)).info["weighted"]
 
 
