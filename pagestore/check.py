@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from pagestore.jit import compiled
-from pagestore.layout import HEAD_NEIGHBOURS, HEADER, HEADER_BYTES, PageLayout
+from pagestore.layout import HEAD_NEIGHBOURS, PageLayout, other_headers
 
 TOLD = ("records", "first_vertex", "last_vertex", "edges", "layout")  # of a page by the directory
 
@@ -183,8 +183,7 @@ def all_within(words, last_id, columns, size):
 
 def unsound(layout: PageLayout, rows: np.ndarray, last_id: np.generic, pages: np.ndarray) -> int | None:
     """Index of the first of `pages` (uint8[n, page_bytes]) that differs from its row of the directory, or None."""
-    headers = pages[:, :HEADER_BYTES].copy().view(HEADER)[:, 0]
-    differ = np.any([headers[name] != rows[name] for name in HEADER.names or ()], axis=0)
+    differ = other_headers(rows, pages)
     scratch = np.empty((2, int(rows["records"].max())), np.uint64)
     told = [np.array(rows[name]) for name in TOLD]  # copies: the kernel is compiled anew for read-only arrays
     words, begin = pages.view(layout.id_dtype), np.uint64(layout.header_words)

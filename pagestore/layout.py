@@ -108,3 +108,10 @@ class PageLayout:
     def weight_page_bytes(self, weight_bytes: int) -> int:
         """Bytes of the weights page beside a page: element k of it is the weight of the neighbour in word k."""
         return self.words * weight_bytes
+
+
+def other_headers(rows: np.ndarray, pages: np.ndarray) -> np.ndarray:
+    """bool[n]: which of the pages (uint8[n, page_bytes]) have a header that their row of the directory contradicts."""
+    headers = pages[:, :HEADER_BYTES].copy().view(HEADER)[:, 0]
+    differ: np.ndarray = np.any([headers[name] != rows[name] for name in HEADER.names or ()], axis=0)
+    return differ

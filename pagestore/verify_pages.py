@@ -10,12 +10,12 @@ import numpy as np
 
 from pagestore.arrays import BLOCK_BYTES
 from pagestore.check import scan_neighbours, walk_records
-from pagestore.coding.reading import aligned, decode_one, pieces
+from pagestore.coding.reading import NOT_SOUND, aligned, decode_one, pieces
 from pagestore.crc import page_crc, page_crcs
 from pagestore.decode import RuleError, best_group_size, decode_page, padding_words
 from pagestore.errors import StoreError
 from pagestore.io import aligned_empty
-from pagestore.layout import HEAD_NEIGHBOURS, HEADER, HEADER_BYTES, LARGE, ROW
+from pagestore.layout import HEAD_NEIGHBOURS, LARGE, ROW, other_headers
 from pagestore.reader import PageReader
 from pagestore.store import Store
 from pagestore.topology import Topology
@@ -56,8 +56,7 @@ def check_run(store: Store, topology: Topology, first: int, step: int) -> RunRes
             result.unread[str(error)] = None
             return result
     rows = topology.directory[first : first + count]
-    headers = pages[:, :HEADER_BYTES].copy().view(HEADER)[:, 0]
-    headers_differ = np.any([headers[name] != rows[name] for name in HEADER.names or ()], axis=0)
+    headers_differ = other_headers(rows, pages)
     for i in range(count):
         if what := wrong[i] or wrong_weights[i]:
             result.problems.append((first + i, what))
@@ -89,8 +88,8 @@ def _read(
     for number, piece in pieces(topology, first, reader.read_coded(first, count, weights, check=False), weights):
         wrong[number - first] = fails
         if page_crc(number, piece) == sums[number - first]:
-            unsound = decode_one(topology, number, aligned(piece), weights, pages[number - first])
-            wrong[number - first] = UNSOUND if unsound else ""
+            greatest = decode_one(topology, number, aligned(piece), weights, pages[number - first])
+            wrong[number - first] = UNSOUND if greatest == NOT_SOUND else ""
     return pages, wrong
 
 

@@ -44,6 +44,15 @@ def chunk_items(bits: Bits, first_bit: int, items: int, widths: list[int]) -> tu
     return found, bit
 
 
+def greatest_of(page: bytes, id_bytes: int, records: int) -> int | None:
+    """The greatest neighbour of a page; None where its vertices do not ascend."""
+    words = struct.unpack(f"<{len(page) // id_bytes}{'I' if id_bytes == 4 else 'Q'}", page)
+    slots = [(words[-2 * number - 2], words[-2 * number - 1]) for number in range(records)]
+    if any(before[0] >= after[0] for before, after in zip(slots, slots[1:], strict=False)):
+        return None
+    return max(max(words[at + 1 : at + 1 + words[at]]) for _, at in slots)
+
+
 def streams_of(data: bytes, id_bytes: int, records: int, edges: int) -> tuple[int, list[list[tuple[int, int]]]]:
     """Flags, and the items of the vertices' stream (maybe none) and of the neighbours'."""
     flags, words = struct.unpack_from("<II", data, 32)

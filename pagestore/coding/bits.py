@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 from pagestore.jit import compiled
 
 U0, U1, U6, U63 = (np.uint64(n) for n in (0, 1, 6, 63))
-FULL = np.uint64((1 << 64) - 1)
+U32, LOW = np.uint64(32), np.uint64((1 << 32) - 1)
 
 
 @intrinsic
@@ -91,6 +91,12 @@ def extract_slowly(word, mask):
     return found
 
 
+def apart_slowly(word, mask):
+    """`deposit`, where the mask's ones are its lowest bits, or those of each half of it."""
+    low = mask & LOW
+    return (word & low) | (word >> population(low) & mask >> U32) << U32
+
+
 @compiled(inline="always")
 def _deposit(word, mask):
     return _pdep(word, mask)
@@ -102,6 +108,7 @@ def _extract(word, mask):
 
 
 deposit = _deposit if HAS_PDEP else compiled(deposit_slowly)
+apart = _deposit if HAS_PDEP else compiled(apart_slowly)
 extract = _extract if HAS_PDEP else compiled(extract_slowly)
 
 

@@ -122,8 +122,8 @@ def decode_blocks(coded: np.ndarray, begins: np.ndarray, first: int, out: np.nda
     coded: u4[m]; begins: i8[blocks + 1], words of `coded` at which blocks begin.
     """
     scratch = (
-        np.zeros(form.BLOCK_ROOM, np.uint64), np.empty(form.CHUNK, np.uint64), np.empty(form.CHUNK // 32, np.uint32),
-        np.empty(32, np.uint32),
+        np.zeros(form.BLOCK_ROOM, np.uint64), np.empty(form.CHUNK, out.dtype), np.empty(form.CHUNK // 32, np.uint32),
+        np.empty(32, out.dtype),
     )  # fmt: skip
     geometry = np.uint64(out.dtype.itemsize // 4), np.uint64(form.most_width(out.dtype.itemsize))
     if out.ndim == 2:
@@ -132,25 +132,25 @@ def decode_blocks(coded: np.ndarray, begins: np.ndarray, first: int, out: np.nda
 
 
 @compiled
-def _all_heads(coded, begins, first, out, id_words, most_width, room, value, starts, sizes):
+def _all_heads(coded, begins, first, out, id_words, most_width, room, value, starts, masks):
     held, rows = room.view(np.uint32), form.HEAD_ROWS
     for block in range(begins.size - 1):
         low, count = block * rows, _hold(coded, begins, block, held)
         part = out[low : low + rows]
         if count == U0 or not _decode_heads(
-            held, room, count, first + np.uint64(low), part, id_words, most_width, value, starts, sizes
+            held, room, count, first + np.uint64(low), part, id_words, most_width, value, starts, masks
         ):
             return block
     return -1
 
 
 @compiled
-def _all_numbers(coded, begins, out, most_width, room, value, starts, sizes):
+def _all_numbers(coded, begins, out, most_width, room, value, starts, masks):
     held, rows = room.view(np.uint32), form.NUMBER_ROWS
     for block in range(begins.size - 1):
         low, count = block * rows, _hold(coded, begins, block, held)
         part = out[low : low + rows]
-        if count == U0 or not _decode_numbers(held, room, count, part, most_width, value, starts, sizes):
+        if count == U0 or not _decode_numbers(held, room, count, part, most_width, value, starts, masks):
             return block
     return -1
 
@@ -167,23 +167,23 @@ def _hold(coded, begins, block, held):
 
 
 @compiled
-def _take_block(words, stream, count, header, most_width, value, starts, sizes):
+def _take_block(words, stream, count, header, most_width, value, starts, masks):
     """Fill value and starts; how many items the block has, and how many of them are first neighbours. No items where
     it is none that a coder writes."""
     items = np.uint64(words[form.ITEMS])
     if header > count or np.uint64(words[form.OFFSET]) != header or items > np.uint64(form.CHUNK):
         return U0, U0, False
-    _, n3, after = chunk_in(stream, header, count, items, np.uint64(words[form.WIDTHS]), most_width)
+    _, _, n3, after = chunk_in(stream, header, count, items, np.uint64(words[form.WIDTHS]), most_width)
     if after != count:
         return U0, U0, False
-    decode_chunk(words, stream, U0, items, value, starts, sizes)
+    decode_chunk(words, stream, U0, items, value, starts, masks)
     return items, n3, True
 
 
 @compiled
-def _decode_numbers(words, stream, count, out, most_width, value, starts, sizes):
+def _decode_numbers(words, stream, count, out, most_width, value, starts, masks):
     header = np.uint64(form.NUMBERS_HEADER)
-    items, n3, right = _take_block(words, stream, count, header, most_width, value, starts, sizes)
+    items, n3, right = _take_block(words, stream, count, header, most_width, value, starts, masks)
     if not right or n3 != U0 or items != np.uint64(out.size) or words[form.BLOCK_FLAGS] != 0:
         return False
     for i in range(out.size):
@@ -192,9 +192,9 @@ def _decode_numbers(words, stream, count, out, most_width, value, starts, sizes)
 
 
 @compiled
-def _decode_heads(words, stream, count, first, out, id_words, most_width, value, starts, sizes):
+def _decode_heads(words, stream, count, first, out, id_words, most_width, value, starts, masks):
     header = np.uint64(form.HEADS_HEADER)
-    items, n3, right = _take_block(words, stream, count, header, most_width, value, starts, sizes)
+    items, n3, right = _take_block(words, stream, count, header, most_width, value, starts, masks)
     flags, none = np.uint64(words[form.BLOCK_FLAGS]), ~out.dtype.type(0)
     if not right or flags > RELATIVE + REPEATS:
         return False
@@ -206,7 +206,7 @@ def _decode_heads(words, stream, count, first, out, id_words, most_width, value,
             continue
         if at == items or not _begins(starts, at):
             return False
-        last = value[at]
+        last = np.uint64(value[at])
         if flags & RELATIVE:
             last = first + np.uint64(i) + ((last >> U1) ^ (U0 - (last & U1)))
         out[i, 0] = last
@@ -215,7 +215,7 @@ def _decode_heads(words, stream, count, first, out, id_words, most_width, value,
         for j in range(1, out.shape[1]):
             if at == items or _begins(starts, at):
                 break
-            last += value[at] + less
+            last += np.uint64(value[at]) + less
             out[i, j] = last
             at += U1
     return at == items and n3 == U0

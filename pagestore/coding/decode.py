@@ -10,13 +10,25 @@ from __future__ import annotations
 import numpy as np
 
 from pagestore.coding import form
-from pagestore.coding.bits import U0, U1, below, deposit, population, trailing_zeros, unaligned, window
+from pagestore.coding.bits import (
+    U0,
+    U1,
+    apart,
+    below,
+    bit_length,
+    deposit,
+    population,
+    trailing_zeros,
+    unaligned,
+    window,
+)
 from pagestore.jit import compiled
 from pagestore.layout import PageLayout
 
 CHUNK = np.uint64(form.CHUNK)
-MOST_UNALIGNED = 57  # bits of a field in 8 bytes from that on in which it begins
-U3, U5, U7, U31, U32, U63 = (np.uint64(n) for n in (3, 5, 7, 31, 32, 63))
+MOST_UNALIGNED = 57  # bits of fields in 8 bytes from that on in which they begin
+U3, U5, U6, U7, U31, U32, U63 = (np.uint64(n) for n in (3, 5, 6, 7, 31, 32, 63))
+FULL = ~U0
 RELATIVE, REPEATS, SPARSE = (np.uint64(flag) for flag in (form.RELATIVE, form.REPEATS, form.SPARSE))
 
 
@@ -31,78 +43,81 @@ def sound(coded: np.ndarray, layout: PageLayout, records: int, edges: int) -> bo
     return bool(_sound(coded.view(np.uint32), coded.view(np.uint64), np.uint64(records), np.uint64(edges), *geometry))
 
 
-def decode_page(coded: np.ndarray, layout: PageLayout, records: int, edges: int, out: np.ndarray) -> None:
-    """Fill the page uint8[page_bytes] with what a `sound` coded page says."""
-    value, starts = np.empty(form.CHUNK, np.uint64), np.empty(form.CHUNK // 32, np.uint32)
+def decode_page(
+    coded: np.ndarray, layout: PageLayout, records: int, edges: int, out: np.ndarray, last_vertex: int = 0
+) -> int:
+    """Fill the page uint8[page_bytes] with what a `sound` coded page says; the greatest neighbour that it names.
+
+    2^64 - 1 where that is not known, and where its vertices do not ascend up to last_vertex, as the directory has it.
+    """
+    value, masks = np.empty(form.CHUNK, layout.id_dtype), np.empty(32, layout.id_dtype)
     words, stream, page = coded.view(np.uint32), coded.view(np.uint64), out.view(layout.id_dtype)
     out[: 4 * form.PAGE_HEADER_WORDS] = coded[: 4 * form.PAGE_HEADER_WORDS]
-    counts = np.uint64(records), np.uint64(edges)
-    geometry = np.uint64(layout.id_bytes // 4), np.uint64(layout.header_words)
-    _decode(words, stream, page, *counts, *geometry, value, starts, np.empty(32, np.uint32))
+    counts = np.uint64(records), np.uint64(edges), np.uint64(last_vertex), np.uint64(layout.header_words)
+    return int(_decode(words, stream, page, *counts, value, np.empty(form.CHUNK // 32, np.uint32), masks))
 
 
 @compiled(inline="always")
 def _ones(stream, bit, count):
     """How many of `count` bits from a bit on are 1."""
-    total = U0
-    while count >= U32:
-        total += population(window(stream, bit) & below(U32))
-        bit, count = bit + U32, count - U32
-    return total + population(window(stream, bit) & below(count))
+    end = bit + count
+    at, last = bit >> U6, end >> U6
+    first = stream[at] >> (bit & U63)
+    if at == last:
+        return population(first & below(count))
+    total = population(first)
+    for k in range(at + U1, last):
+        total += population(stream[np.uint64(k)])
+    return total + population(stream[last] & below(end & U63))
 
 
 @compiled
-def _last_start(stream, plane, second, third, items):
-    """Number of the last item of class 3 or 4 in a chunk that has some; planes begin at these bits."""
-    last, p0, p1, p2 = U0, U0, U0, U0
-    for block in range(U0, items, U32):  # the last block that has one
-        q0 = window(stream, plane + np.uint64(block)) & below(min(U32, items - np.uint64(block)))
+def _last_start(stream, plane, third, fourth, items):
+    """Number of the last item of class 3 or 4 in a chunk that has some. Planes begin at `plane` and end at `third` and
+    `fourth`: the second and the third one."""
+    block = (items - U1) & ~U31
+    while True:  # from the last 32 items on
+        q0 = window(stream, plane + block) & below(min(U32, items - block))
         n1 = population(q0)
-        q1 = window(stream, second) & below(n1)
+        third -= n1
+        q1 = window(stream, third) & below(n1)
         n2 = population(q1)
-        q2 = window(stream, third) & below(n2)
+        fourth -= n2
+        q2 = window(stream, fourth) & below(n2)
         if q2:
-            last, p0, p1, p2 = np.uint64(block), q0, q1, q2
-        second, third = second + n1, third + n2
-    found = k = last
-    while p0:
-        b0 = p0 & U1
-        b1 = b0 & p1
-        if b1 & p2:
-            found = k
-        p0, p1, p2, k = p0 >> U1, p1 >> b0, p2 >> b1, k + U1
-    return found
+            return block + bit_length(deposit(deposit(q2, q1), q0)) - U1
+        block -= U32
 
 
 @compiled(inline="always")
 def chunk_in(stream, at, last, items, widths, most_width):
-    """Of a chunk that begins at word `at`: how many items are of class 1 or more and of class 3 or more, and the word
-    after it, which is 0 where it does not end before word `last` or is wider than it may be."""
+    """Of a chunk that begins at word `at`: how many items are of class 1, 2 and 3 or more, and the word after it, which
+    is 0 where it does not end before word `last` or is wider than it may be."""
     planes, end = (items + U31) >> U5, last << U5
     w0, w1, w2, w3, w4 = (
         widths & U63, widths >> np.uint64(6) & U63, widths >> np.uint64(12) & U63, widths >> np.uint64(18) & U63,
         widths >> np.uint64(24),
     )  # fmt: skip
     if at + planes > last or max(w0, w1, w2, w3, w4) > most_width:
-        return U0, U0, U0
+        return U0, U0, U0, U0
     plane, second = at << U5, (at + planes) << U5
     n1 = _ones(stream, plane, items)
     third = second + n1
     if third > end or _ones(stream, plane + items, (planes << U5) - items):
-        return U0, U0, U0
+        return U0, U0, U0, U0
     n2 = _ones(stream, second, n1)
     fourth = third + n2
     if fourth > end:
-        return U0, U0, U0
+        return U0, U0, U0, U0
     n3 = _ones(stream, third, n2)
     fields = fourth + n3
     if fields > end:
-        return U0, U0, U0
+        return U0, U0, U0, U0
     n4 = _ones(stream, fourth, n3)
     bits = (items - n1) * w0 + (n1 - n2) * w1 + (n2 - n3) * w2 + (n3 - n4) * w3 + n4 * w4
     if fields + bits > end:
-        return U0, U0, U0
-    return n1, n3, (fields + bits + U31) >> U5
+        return U0, U0, U0, U0
+    return n1, n2, n3, (fields + bits + U31) >> U5
 
 
 @compiled
@@ -128,7 +143,8 @@ def _sound(words, stream, records, edges, id_words, most_width):
         if words[entry + np.uint64(form.LISTS)] != lists or words[entry + np.uint64(form.LAST_START)] != last_start:
             return False
         plane = at << U5
-        n1, n3, after = chunk_in(stream, at, last, items, np.uint64(words[entry + np.uint64(form.WIDTHS)]), most_width)
+        widths = np.uint64(words[entry + np.uint64(form.WIDTHS)])
+        n1, n2, n3, after = chunk_in(stream, at, last, items, widths, most_width)
         if after == U0:
             return False
         at = after
@@ -142,99 +158,130 @@ def _sound(words, stream, records, edges, id_words, most_width):
                 return False
             lists += n3
             if n3 != U0:
-                last_start = begin + _last_start(stream, plane, second, third, items)
+                last_start = begin + _last_start(stream, plane, third, third + n2, items)
         entry += entry_words
     behind = count - at
     return lists == records and np.uint64(form.TAIL_WORDS) <= behind < np.uint64(form.TAIL_WORDS + form.ROUND_WORDS)
 
 
 @compiled
-def decode_chunk(words, stream, entry, items, value, starts, sizes):
-    """Fields of a chunk's items, value u8[items]; starts u4[32]: a bit an item, 1 where a list begins.
+def decode_chunk(words, stream, entry, items, value, starts, masks):
+    """Fields of a chunk's items, value u4[items] or u8[items]; starts u4[32]: a bit an item, 1 where a list begins.
 
-    The bits of 32 items are put below each other first, so that their widths are summed side by side. sizes: scratch,
-    u4[32].
+    The bits of 32 items are put below each other first, so that the masks of their fields are made side by side: u4[32]
+    or u8[32], scratch. Fields of 4 bytes are taken two at a time, and the place behind the last one may be filled, too.
     """
     packed = np.uint64(words[entry + np.uint64(form.WIDTHS)])
     w0, w1, w2, w3, w4 = (
-        np.uint32(packed & U63), np.uint32(packed >> np.uint64(6) & U63), np.uint32(packed >> np.uint64(12) & U63),
-        np.uint32(packed >> np.uint64(18) & U63), np.uint32(packed >> np.uint64(24)),
+        packed & U63, packed >> np.uint64(6) & U63, packed >> np.uint64(12) & U63, packed >> np.uint64(18) & U63,
+        packed >> np.uint64(24),
     )  # fmt: skip
-    more1, more2, more3, more4 = w1 - w0, w2 - w1, w3 - w2, w4 - w3  # modulo 2^32
+    kind = masks.dtype.type
+    m0 = kind(below(w0))
+    more1, more2, more3, more4 = (
+        m0 ^ kind(below(w1)), kind(below(w1) ^ below(w2)), kind(below(w2) ^ below(w3)), kind(below(w3) ^ below(w4)),
+    )  # fmt: skip
     plane = np.uint64(words[entry]) << U5
     second = plane + (((items + U31) >> U5) << U5)
     third = second + _ones(stream, plane, items)
     fourth = third + _ones(stream, second, third - second)
     bit = fourth + _ones(stream, third, fourth - third)
-    one, none, wide = np.uint32(1), np.uint32(0), max(w0, w1, w2, w3, w4) > np.uint32(MOST_UNALIGNED)
+    fields, of_fields = value.view(np.uint64), masks.view(np.uint64)
+    first_word = np.uint64(words[entry])
+    pairs = U1 if masks.itemsize == 4 else U0
+    one, none = kind(1), kind(0)
+    wide = max(w0, w1, w2, w3, w4) << pairs > np.uint64(MOST_UNALIGNED)
     for begin in range(U0, items, U32):
         k = np.uint64(begin)
-        q0 = window(stream, plane) & below(min(U32, items - k))
-        q1 = deposit(window(stream, second), q0)
-        q2 = deposit(window(stream, third), q1)
-        q3 = deposit(window(stream, fourth), q2)
-        plane, second = plane + U32, second + population(q0)
+        q0 = np.uint64(words[first_word + (k >> U5)])
+        q1 = deposit(unaligned(stream, second >> U3) >> (second & U7), q0)
+        q2 = deposit(unaligned(stream, third >> U3) >> (third & U7), q1)
+        q3 = deposit(unaligned(stream, fourth >> U3) >> (fourth & U7), q2)
+        second += population(q0)
         third, fourth = third + population(q1), fourth + population(q2)
-        p0, p1, p2, p3 = np.uint32(q0), np.uint32(q1), np.uint32(q2), np.uint32(q3)
+        p0, p1, p2, p3 = kind(q0), kind(q1), kind(q2), kind(q3)
         for i in range(32):
-            at = np.uint32(i)
-            size = w0 + ((none - ((p0 >> at) & one)) & more1) + ((none - ((p1 >> at) & one)) & more2)
-            size += ((none - ((p2 >> at) & one)) & more3) + ((none - ((p3 >> at) & one)) & more4)
-            sizes[i] = size
-        starts[k >> U5] = p2
-        for i in range(min(U32, items - k)):
-            width = np.uint64(sizes[i])
+            at = kind(i)
+            mask = m0 ^ ((none - ((p0 >> at) & one)) & more1) ^ ((none - ((p1 >> at) & one)) & more2)
+            masks[i] = mask ^ ((none - ((p2 >> at) & one)) & more3) ^ ((none - ((p3 >> at) & one)) & more4)
+        starts[k >> U5] = q2
+        first = k >> pairs
+        for i in range((min(U32, items - k) + pairs) >> pairs):
+            mask = of_fields[np.uint64(i)]
             bits = window(stream, bit) if wide else unaligned(stream, bit >> U3) >> (bit & U7)
-            value[k + np.uint64(i)] = bits & below(width)
-            bit += width
+            fields[first + np.uint64(i)] = apart(bits, mask)
+            bit += population(mask)
+
+
+@compiled(inline="always")
+def _wide_gaps(widths):
+    """Whether some gap of a chunk may take more than 32 bits."""
+    return max(widths & U63, widths >> np.uint64(6) & U63, widths >> np.uint64(12) & U63) > U32
 
 
 @compiled
-def _decode(words, stream, page, records, edges, id_words, header_words, value, starts, sizes):
+def _decode(words, stream, page, records, edges, last_vertex, header_words, value, starts, masks):
+    """Fill a page; the greatest neighbour of it, or 2^64 - 1 where that is not known.
+
+    Sums of gaps up to 2^32 stay below 2^64, so that the last neighbour of a list is its greatest one.
+    """
     one, two = np.uint64(1), np.uint64(2)
     flags = np.uint64(words[form.FLAGS])
     less = U0 if flags & REPEATS else one
-    entry_words, entry = np.uint64(form.CARRY) + id_words, np.uint64(form.FIRST_ENTRY)
+    entry_words = np.uint64(form.CARRY + page.itemsize // 4)
+    entry = np.uint64(form.FIRST_ENTRY)
     slots = np.uint64(page.size)
     first = np.uint64(words[2]) | (np.uint64(words[3]) << U32)  # the page's first vertex
+    most = U0
     if flags & SPARSE:
         last = first - one
         for begin in range(U0, records, CHUNK):
             items = min(CHUNK, records - np.uint64(begin))
-            decode_chunk(words, stream, entry, items, value, starts, sizes)
+            decode_chunk(words, stream, entry, items, value, starts, masks)
             for k in range(items):
-                last += value[k] + one
+                last += np.uint64(value[k]) + one
+                most |= np.uint64(last > last_vertex)
                 page[slots - two * (np.uint64(begin) + np.uint64(k) + one)] = last
             entry += entry_words
+        most |= np.uint64(np.uint64(page[slots - two]) != first)
     else:
         for k in range(records):
             page[slots - two * (np.uint64(k) + one)] = first + np.uint64(k)
+        last = first + records - one
+    if last != last_vertex or most:
+        most = FULL
     at, record, slot, last = header_words, header_words, slots, U0
     for begin in range(U0, edges, CHUNK):
         items = min(CHUNK, edges - np.uint64(begin))
-        decode_chunk(words, stream, entry, items, value, starts, sizes)
+        decode_chunk(words, stream, entry, items, value, starts, masks)
+        if _wide_gaps(np.uint64(words[entry + np.uint64(form.WIDTHS)])):
+            most = FULL
         for k in range(U0, items, U32):
             begins, i, end = np.uint64(starts[np.uint64(k) >> U5]), np.uint64(k), min(np.uint64(k) + U32, items)
             while True:
                 stop = min(end, np.uint64(k) + trailing_zeros(begins))
-                while i < stop:
-                    last += value[i] + less
-                    page[at] = last
-                    at, i = at + one, i + one
+                for j in range(stop - i):
+                    last += np.uint64(value[i + np.uint64(j)]) + less
+                    page[at + np.uint64(j)] = last
+                at, i = at + (stop - i), stop
                 if i == end:
                     break
                 begins &= begins - one
+                most = max(most, last)
                 page[record] = at - record - one  # the size of the list before; of the first list, written below
                 record, slot = at, slot - two
                 page[slot + one] = at
-                last = value[i]
+                last = np.uint64(value[i])
                 if flags & RELATIVE:
                     last = np.uint64(page[slot]) + ((last >> one) ^ (U0 - (last & one)))
                 page[at + one] = last
+                last = np.uint64(page[at + one])  # modulo what IDs hold
+                most = max(most, last)
                 at, i = at + two, i + one
         entry += entry_words
     page[record] = at - record - one
     page[at:slot] = 0
+    return max(most, last)
 
 
 def sound_weights(coded: np.ndarray, dtype: np.dtype, elements: int) -> bool:

@@ -8,8 +8,10 @@ import numpy as np
 
 from pagestore.crc import page_crc
 from pagestore.errors import StoreError
-from pagestore.layout import HEADER, HEADER_BYTES
+from pagestore.layout import ROW, other_headers
 from pagestore.pageset import PageSet
+
+NOT_SOUND, UNKNOWN = -1, (1 << 64) - 1  # in place of a page's greatest neighbour
 
 
 def begins_of(topology: PageSet, weights: bool) -> np.ndarray:
@@ -47,19 +49,23 @@ def check_crcs(topology: PageSet, first: int, coded: np.ndarray, weights: bool) 
             raise StoreError(f"{topology.name_page(number, search=True)} {fails}. {topology.remedy}")
 
 
-def decode_all(topology: PageSet, first: int, coded: np.ndarray, weights: bool, out: np.ndarray) -> None:
+def decode_all(topology: PageSet, first: int, coded: np.ndarray, weights: bool, out: np.ndarray) -> np.ndarray:
     """Decode uint8[n] into uint8[pages, width]; `coded` may lie at the end of `out`.
 
     A page is copied before it is decoded. What is written then lies before the pages to come: none is longer coded.
-    Raises StoreError naming the first page that is not sound.
+    Returns bool[pages]: of which pages the lists may lead out of the graph or of the page, for all that the decoder
+    saw. Raises StoreError naming the first page that is not sound.
     """
     room = np.empty(-(-out.shape[1] // 8), np.uint64).view(np.uint8)
+    unknown = np.zeros(len(out), bool)
     for number, piece in pieces(topology, first, coded, weights):
         held = room[: len(piece)]
         held[:] = piece
-        wrong = decode_one(topology, number, held, weights, out[number - first])
-        if wrong:
+        greatest = decode_one(topology, number, held, weights, out[number - first])
+        if greatest == NOT_SOUND:
             raise unsound_page(topology, number)
+        unknown[number - first] = greatest > topology.last_id
+    return unknown
 
 
 def unsound_page(topology: PageSet, number: int) -> StoreError:
@@ -90,27 +96,28 @@ def check_sound(topology: PageSet, first: int, coded: np.ndarray, weights: bool)
         elif len(piece) == whole:
             right = unsound(layout, row, topology.last_id, piece.reshape(1, -1)) is None
         else:
-            header = piece[:HEADER_BYTES].copy().view(HEADER)
-            right = all(header[name][0] == row[name][0] for name in HEADER.names or ())
-            right = right and sound(aligned(piece), layout, *counts)
+            right = not other_headers(row, piece.reshape(1, -1))[0] and sound(aligned(piece), layout, *counts)
         if not right:
             raise unsound_page(topology, number)
 
 
-def decode_one(topology: PageSet, number: int, held: np.ndarray, weights: bool, out: np.ndarray) -> bool:
-    """Decode one coded page, uint8[n] aligned to 8 bytes, into uint8[width]; True where it is not sound."""
+def decode_one(topology: PageSet, number: int, held: np.ndarray, weights: bool, out: np.ndarray) -> int:
+    """Decode one coded page, uint8[n] aligned to 8 bytes, into uint8[width]; the greatest neighbour of a page.
+
+    UNKNOWN where it was not seen, 0 of weights, NOT_SOUND where the bytes lead out of the page.
+    """
     from pagestore.coding.decode import decode_page, decode_weights, sound  # Numba: as in pagestore.reader
 
     if len(held) == len(out):  # it was no smaller coded
         out[:] = held
-        return False
+        return 0 if weights else UNKNOWN
     row, layout = topology.directory[number], topology.layout
     counts = int(row["records"]), int(row["edges"])
     if weights:
         assert topology.weight_dtype is not None
         end = layout.header_words + sum(counts)
-        return not decode_weights(held, topology.weight_dtype, layout.header_words, end, out)
+        return 0 if decode_weights(held, topology.weight_dtype, layout.header_words, end, out) else NOT_SOUND
     if not sound(held, layout, *counts):
-        return True
-    decode_page(held, layout, *counts, out)
-    return False
+        return NOT_SOUND
+    greatest = decode_page(held, layout, *counts, out, int(row["last_vertex"]))
+    return greatest if row["layout"] == ROW else UNKNOWN

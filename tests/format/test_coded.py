@@ -17,12 +17,13 @@ from pagestore.coding.decode import decode_page, sound
 from pagestore.convert.options import ConvertOptions
 from pagestore.errors import StoreError, UsageError
 from pagestore.info import store_info
+from pagestore.jit import compiled
 from pagestore.memory import convert_arrays
 from pagestore.reader import PageReader
 from pagestore.store import Store
 from pagestore.verify import verify
 from tests.choice import seeds
-from tests.coded_reference import page_of, weights_of
+from tests.coded_reference import greatest_of, page_of, weights_of
 
 KINDS = [None, "u1", "i4", "f4"]
 
@@ -64,6 +65,9 @@ def words_of(data: bytes) -> np.ndarray:
     return np.frombuffer(data, np.uint64).copy().view(np.uint8)
 
 
+apart_slowly = compiled(bits.apart_slowly)
+
+
 def test_bits_are_put_and_taken_where_the_mask_has_ones():
     """By an instruction where the processor has it, else bit by bit."""
     numbers = random.Random(3)
@@ -76,6 +80,14 @@ def test_bits_are_put_and_taken_where_the_mask_has_ones():
         with np.errstate(over="ignore"):
             assert int(bits.deposit(*given)) == int(bits.deposit_slowly(*given)) == put
             assert int(bits.extract(*given)) == int(bits.extract_slowly(*given)) == taken
+        low, high = numbers.randint(0, 32), numbers.randint(0, 32)
+        halves = np.uint64((1 << low) - 1 | (1 << high) - 1 << 32), np.uint64((1 << low + high) - 1)
+        for kept in halves:  # two fields of half a word, and one
+            assert (
+                int(apart_slowly(given[0], kept))
+                == int(bits.apart(given[0], kept))
+                == int(bits.deposit(given[0], kept))
+            )
 
 
 def test_bits_are_put_as_the_processor_that_numba_compiles_for_can(monkeypatch):
@@ -139,7 +151,7 @@ def test_pages_that_would_not_shrink_are_stored_as_they_are(tmp_path, monkeypatc
 def test_changed_pages_are_refused_or_stay_within_their_bounds(tmp_path, seed):
     """Behind a right checksum: what the quick check lets pass, the reference reads without leaving the page."""
     _, store = stores(tmp_path, repeats=bool(seed % 2), id_bytes=4 + 4 * (seed // 2))
-    layout, draw, passed = store.layout, random.Random(seed), 0
+    layout, draw, passed, told = store.layout, random.Random(seed), 0, 0
     pages = [page for page in coded_pages(store, "out") if len(page[0]) < 4096]
     for _ in range(400):
         data, records, edges = draw.choice(pages)
@@ -153,10 +165,14 @@ def test_changed_pages_are_refused_or_stay_within_their_bounds(tmp_path, seed):
                 page_of(bytes(changed), 4096, layout.id_bytes, records, edges)
             continue
         passed += 1
-        out = np.zeros(4096, np.uint8)
-        decode_page(held, layout, records, edges, out)
-        assert out.tobytes() == page_of(bytes(changed), 4096, layout.id_bytes, records, edges)
-    assert 50 < passed < 350  # both happen
+        out, page = np.zeros(4096, np.uint8), page_of(bytes(changed), 4096, layout.id_bytes, records, edges)
+        last = int(np.frombuffer(page, layout.id_dtype)[-2 * records])
+        greatest = decode_page(held, layout, records, edges, out, last)
+        assert out.tobytes() == page
+        if greatest < {4: 1 << 32, 8: 1 << 63}[layout.id_bytes]:  # the reader then looks at no list of the page
+            told += 1
+            assert greatest == greatest_of(page, layout.id_bytes, records)
+    assert 50 < passed < 350 and told > passed // 2  # all of it happens
 
 
 def test_cut_pages_are_refused(tmp_path):

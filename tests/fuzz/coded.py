@@ -13,7 +13,7 @@ from pagestore.coding.blocks import BlockCoder, decode_blocks
 from pagestore.coding.decode import decode_page, sound
 from pagestore.coding.encode import Coder
 from pagestore.layout import HEADER, PageLayout
-from tests.coded_reference import page_of, rows_of
+from tests.coded_reference import greatest_of, page_of, rows_of
 from tests.fuzz.targets import Drawn, Target, Wrong
 
 T = TypeVar("T")
@@ -54,9 +54,12 @@ def read_coded(data: bytes) -> str:
     if page is None:
         return "refused"
     out = np.full(PAGE, 0xA5, np.uint8)
-    decode_page(held, layout, records, edges, out)
+    last = int(np.frombuffer(page, layout.id_dtype)[-2 * records])
+    greatest = decode_page(held, layout, records, edges, out, last)
     if out.tobytes() != page:
         raise Wrong("a decoded page is another one than the reference's")
+    if greatest < {4: 1 << 32, 8: 1 << 63}[layout.id_bytes] and greatest != greatest_of(page, layout.id_bytes, records):
+        raise Wrong("the greatest neighbour is another one than the reference's")
     return "read"
 
 
