@@ -85,7 +85,8 @@ __device__ __forceinline__ void copy_share(const u32* from, u32* to, u64 words, 
     for (u64 k = task * share + lane_of(); k < end; k += 32) to[k] = read_once(from + k);
 }
 
-// visit(block, lane's field, lanes that begin lists, lanes that have an item) for the blocks of a chunk, by a warp.
+// visit(block, lane's field, lanes that begin lists, lanes that have an item) for the blocks of a chunk, by a warp. The
+// fields of a block are on their way while the one before is visited: else each block waits for memory.
 template <class Visit>
 __device__ __forceinline__ void for_blocks(const u32* page, const u32* entry, u32 items, Visit visit) {
     const u32 offset = read_once(entry), packed = read_once(entry + 1), blocks = (items + 31) / 32, lane = lane_of();
@@ -105,7 +106,8 @@ __device__ __forceinline__ void for_blocks(const u32* page, const u32* entry, u3
     const u32 bits = (mine - n0) * w0 + (n0 - n1) * w1 + (n1 - n2) * w2 + (n2 - n3) * w3 + n3 * w4;
     upto = sums_up_to(bits);
     const u32 begins = bit + upto - bits;
-    for (u32 block = 0; block < blocks; block++) {
+    u32 starts = 0;
+    const auto take = [&](u32 block) {
         const u32 first = __shfl_sync(FULL, p0, block), second = __shfl_sync(FULL, p1, block);
         const u32 third = __shfl_sync(FULL, p2, block), fourth = __shfl_sync(FULL, p3, block);
         const u32 at = __shfl_sync(FULL, begins, block), below = lanes_below();
@@ -117,10 +119,17 @@ __device__ __forceinline__ void for_blocks(const u32* page, const u32* entry, u3
         const bool c3 = c2 && fourth >> k2 & 1;
         const u32 k3 = __popc(__ballot_sync(FULL, c3) & below);
         const u32 before = (lane - k0) * w0 + (k0 - k1) * w1 + (k1 - k2) * w2 + (k2 - k3) * w3 + k3 * w4;
-        const bool used = 32 * block + lane < items;
         Word field = 0;
-        if (used) take_field(stream, at + before, c3 ? w4 : c2 ? w3 : c1 ? w2 : c0 ? w1 : w0, field);
-        visit(block, field, of2, used);
+        if (32 * block + lane < items) take_field(stream, at + before, c3 ? w4 : c2 ? w3 : c1 ? w2 : c0 ? w1 : w0, field);
+        starts = of2;
+        return field;
+    };
+    Word following = take(0);
+    for (u32 block = 0; block < blocks; block++) {
+        const Word field = following;
+        const u32 begin_lists = starts;
+        if (block + 1 < blocks) following = take(block + 1);
+        visit(block, field, begin_lists, 32 * block + lane < items);
     }
 }
 

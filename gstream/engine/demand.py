@@ -80,18 +80,20 @@ class Demand:
         """bool[n]: pages whose lists are worth reading in place at all: small ones of rows."""
         return (self.numbers < self.table.small_pages) & (self.table.page_layout[self.numbers] == ROW)
 
-    def in_place(self, constants: Constants, weights: bool) -> np.ndarray:
-        """int64[k]: the small pages whose wanted lists are read sooner in place than the page is copied.
+    def in_place(self, constants: Constants, weights: bool, page: int) -> np.ndarray:
+        """int64[k]: the small pages whose wanted lists are read sooner in place than the page is copied. page: bytes of
+        a copy.
 
         Of columns, a list's neighbours lie apart: in place each of them would be a read of its own.
         """
         small = self._readable
-        copied = self.table.bytes_of(1, weights) / constants.c2
+        copied = page / constants.c2
         return self.numbers[small & (self.seconds_in_place(constants, weights) < copied)]
 
-    def seconds(self, constants: Constants, weights: bool, zero_copy: bool, rate: float) -> float:
-        """Time until all that is wanted has come: each page the way that takes least; rate: bytes/s of whole pages."""
-        copied = self.table.bytes_of(1, weights) / rate
+    def seconds(self, constants: Constants, weights: bool, zero_copy: bool, rate: float, page: int) -> float:
+        """Time until all that is wanted has come: each page the way that takes least; rate: bytes/s of whole pages, of
+        `page` bytes each."""
+        copied = page / rate
         if not zero_copy:
             return len(self.numbers) * copied
         sparse = np.where(self._readable, self.seconds_in_place(constants, weights), np.inf)

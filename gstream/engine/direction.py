@@ -130,7 +130,7 @@ class Chooser:
         missing = self.missing(demand) if self._reads_in_place(demand.table) else None
         if missing is None or len(missing.numbers) == 0:
             return demand.numbers[:0]
-        return missing.in_place(self.plan.constants, self.plan.weights)
+        return missing.in_place(self.plan.constants, self.plan.weights, self.plan.moved_bytes(demand.table, 1))
 
     def missing(self, demand: Demand) -> Demand:
         """The pages of it that must come."""
@@ -159,7 +159,8 @@ class Chooser:
             return 0.0
         constants, zero_copy = self.plan.constants, self._reads_in_place(demand.table)
         rate = constants.c2 if self.plan.copies else constants.disk
-        return demand.seconds(constants, self.plan.weights, zero_copy, rate)
+        page = self.plan.moved_bytes(demand.table, 1)
+        return demand.seconds(constants, self.plan.weights, zero_copy, rate, page)
 
     @property
     def chooses(self) -> bool:

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from gstream.devices.base import Device, Exchange
 from gstream.devices.host.device import HostDevice
 from gstream.devices.host.threads import Workers
-from gstream.devices.job import DeviceMemoryError, DevicePlan, HostVertices, Job
+from gstream.devices.job import DeviceMemoryError, DevicePlan, Job
 from gstream.devices.page_kernel import PageKernel
 from gstream.engine.checkpoint import Keeper, make_keeper
 from gstream.engine.counts import take_counts
@@ -30,7 +29,7 @@ from gstream.engine.disk_readers import DiskReaders
 from gstream.engine.known_plans import KnownPlans
 from gstream.engine.lifted_caps import LiftedCaps
 from gstream.engine.make_devices import alone, choose_devices, make_beside, make_devices, make_exchange, memory_for
-from gstream.engine.own_slices import OwnSlices, degrees, reads_and_writes
+from gstream.engine.own_slices import OwnSlices, degrees, host_vertices, reads_and_writes
 from gstream.engine.rank_parts import check_store
 from gstream.engine.rank_sweeps import agreed_capacity, agreed_room, less_room, over_ranks
 from gstream.engine.run import Run
@@ -41,21 +40,22 @@ from gstream.hostcode.compile import GraphShape, compile_host
 from gstream.options.memory import spare_memory
 from gstream.options.run_options import RunOptions, split_cores
 from gstream.options.stopping import Asked
-from gstream.paging.kept_memory import MEMORY, elements_of
+from gstream.paging.kept_memory import MEMORY
 from gstream.paging.page_table import PageTable
 from gstream.paging.readers import QUIET
 from gstream.paging.source_pool import Sources
 from gstream.paging.vertex_arrays import VertexArrays
+from gstream.planning.cache_slots import keeps_all
 from gstream.planning.cost_equations import Constants
 from gstream.planning.cost_model import CostModel, is_faster_alone, what_is_there
 from gstream.planning.memory_fit import graph_of, work_list_bytes
 from gstream.planning.page_sources import plan_sources
 from gstream.planning.plan import Plan, out_of_memory
-from gstream.planning.planner import NO_CAP, Place, make_sweep_plan
+from gstream.planning.planner import NO_CAP, Place
+from gstream.planning.sweep_plan import make_sweep_plans
 from gstream.telemetry.stats import RunOutcome, RunStats
 from pagestore.concurrency import cached_property, wait_ahead_of_others
 from pagestore.heap import keep_freed_memory
-from pagestore.io import aligned_empty
 
 ROOM_SECONDS = 1.0  # what is free is asked no more often: that takes 0.4 ms
 wait_ahead_of_others()  # all code that takes part is loaded
@@ -195,10 +195,8 @@ class Engine(LiftedCaps):
             Place(not device.in_place, cap, exchange.first) for device, cap in zip(exchange.devices, caps, strict=False)
         ]
         where = places, exchange.partition, self.host_memory, self._known[code.uses_edge]
-        decodes, reads = (
-            all(device.decodes for device in exchange.devices),
-            (self._readers.at_once, self._readers.streamed),
-        )
+        decodes = all(device.decodes for device in exchange.devices)
+        reads = self._readers.at_once, self._readers.streamed
         more: Any = (self.beside_bytes, self.later_bytes), self.cores is not None, exchange.notifies, reads, decodes
         plan = self.own.plan(code, graph, options, lambda graph: self._plans.plan(code, graph, options, *where, *more))
         plan = replace(plan, device_plans=tuple(map(self.costs.with_lanes, plan.device_plans)))
@@ -254,7 +252,7 @@ class Engine(LiftedCaps):
         if not all(self.sources.serve(table, plan.weights) for table in plan.tables.values()):
             MEMORY.release()  # pages are worth more
         self.sources.prepare(plan.sources, plan.tables, int(plan.cores is not None))
-        host = self._host_vertices(code, plan)
+        host = host_vertices(self.store, self.arrays, code, plan)
         fixed = plan.graph.vertices, plan.tables, host, plan.graph.own
         jobs = [Job(code, known, *fixed) for known in plan.device_plans]
         read_before = self.sources.bytes_read
@@ -295,20 +293,11 @@ class Engine(LiftedCaps):
         table = self.graph.tables[name]
         known = self._known[kernel.needs_weights]
         self.swept[table.name] = known[table.name] = table
-        if not self.sources.serve(table, kernel.needs_weights) or self._over_cap():
-            left = self.host_memory - self.beside_bytes - self.arrays.nbytes
-            cap, given = self.host_memory, (kernel.needs_weights, self.options, self.device_counts)
-            sources = plan_sources({table.name: table}, *given, left, cap, {}, self._readers.streamed)
-            self.sources.prepare(sources, {table.name: table})
-        pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
+        pages, coded = table.all_pages() if wanted is None else np.flatnonzero(wanted), None
         while True:
-            plans = [
-                make_sweep_plan(
-                    self.swept, kernel.needs_weights, self.options, self.exchange.partition, number,
-                    None if room is None else room - self.beside_device_bytes, known,
-                )
-                for number, room in enumerate(self._device_memories(), self.exchange.first)
-            ]  # fmt: skip
+            plans = self._sweep_plans(kernel.needs_weights, known)
+            if coded is None:
+                coded = self._prepare_sweep(table, kernel.needs_weights, plans)
             try:
                 return self._sweep(kernel, table, pages, list(map(self.costs.with_lanes, plans)))
             except DeviceMemoryError as error:
@@ -316,6 +305,30 @@ class Engine(LiftedCaps):
                     raise
                 held = table.bytes_of(rows, kernel.needs_weights) + work_list_bytes(table)
                 self.most_device_bytes = self.beside_device_bytes + less_room(self.ranks, error, held)
+
+    def _sweep_plans(self, weights: bool, known: dict[str, PageTable]) -> list[DevicePlan]:
+        """One a device."""
+        rooms = [None if room is None else room - self.beside_device_bytes for room in self._device_memories()]
+        where = self.options, self.exchange.partition, self.exchange.first
+        return make_sweep_plans(self.swept, weights, *where, rooms, known, self._decode)
+
+    def _prepare_sweep(self, table: PageTable, weights: bool, plans: list[DevicePlan]) -> bool:
+        """Make the source of a sweep, unless one serves it. Whether pages come as they are stored."""
+        cached, at = [plan.cache_pages for plan in plans], (self.exchange.partition, self.exchange.first)
+        coded = self._decode and not keeps_all(table, cached, *at)
+        if not self.sources.serve(table, weights) or self._over_cap():
+            left = self.host_memory - self.beside_bytes - self.arrays.nbytes
+            cap, given = self.host_memory, (weights, self.options, self.device_counts)
+            sources = plan_sources({table.name: table}, *given, left, cap, {}, self._readers.streamed, coded, True)
+            self.sources.prepare(sources, {table.name: table})
+        else:
+            self.sources.give(table, coded)
+        return coded
+
+    @property
+    def _decode(self) -> bool:
+        """Whether all devices take coded pages."""
+        return all(device.decodes for device in self.exchange.devices)
 
     def _sweep(self, kernel: PageKernel, table: PageTable, pages: np.ndarray, plans: list[DevicePlan]) -> Any:
         tables = {other.name: other for other in self.graph.tables.values() if other.name in plans[0].cache_pages}
@@ -354,23 +367,6 @@ class Engine(LiftedCaps):
         """Drop pages where memory, with what the caller of `sweep` holds, is over its cap."""
         if self._over_cap():
             self.sources.clear()
-
-    def _host_vertices(self, code: Any, plan: Plan) -> HostVertices:
-        """Attributes in host memory, read from the store where they are not there yet."""
-        vertices, none = self.graph.vertices, np.zeros(0, dtype=np.uint32)
-        needs, of = code.reads(), partial(degrees, self.store, code, plan)
-        host = HostVertices(
-            degree=self.arrays.get(*of("degree")) if code.idempotent or "degree" in needs else none,
-            in_degree=self.arrays.get(*of("in_degree")) if "in_degree" in needs else none,
-        )
-        if not plan.device.resident:
-            size = vertices * code.value_dtype.itemsize
-            host.value = elements_of(aligned_empty(size), code.value_dtype)
-            host.next_value = elements_of(aligned_empty(size), code.value_dtype) if plan.double_buffer else host.value
-        if plan.heads is not None:
-            topology = self.store.topology(plan.heads)
-            host.heads[plan.heads] = (self.arrays.get(f"heads/{plan.heads}", topology.heads), 0)
-        return host
 
     def _held_bytes(self) -> int:
         """Tracked bytes of host memory: pages, arrays of all vertices, host devices' attributes."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,21 @@ from gstream.devices.base import Device
 from gstream.devices.host.device import HostDevice
 from gstream.devices.host.mirrors import PartOfRank
 from gstream.devices.host.own_slices import OwnSliceExchange
+from gstream.devices.job import HostVertices
 from gstream.devices.ranks import Ranks, ReadsWrites, Ways
 from gstream.hostcode.generate import BLOCK
 from gstream.options.run_options import RunOptions
+from gstream.paging.kept_memory import elements_of
 from gstream.paging.own_ids import OwnIds
 from gstream.paging.ownership import Partition, slices
 from gstream.paging.page_table import PageTable
+from gstream.paging.vertex_arrays import VertexArrays
 from gstream.planning.memory_fit import Graph
 from gstream.planning.plan import Plan
 from gstream.telemetry.trace import Trace
 from pagestore import Store
 from pagestore.errors import CapError
+from pagestore.io import aligned_empty
 
 
 def is_local(code: Any) -> bool:
@@ -49,6 +54,23 @@ def degrees(store: Any, code: Any, plan: Plan, name: str) -> tuple[str, Callable
     out = (name == "degree") != (type(code.program).backward and store.meta.directed)
     found = ("degree", store.out_degree) if out else ("in_degree", store.in_degree)
     return found if plan.graph.own is None else plan.graph.own.of(*found)
+
+
+def host_vertices(store: Any, arrays: VertexArrays, code: Any, plan: Plan) -> HostVertices:
+    """Attributes in host memory, read from the store where they are not there yet."""
+    needs, of, none = code.reads(), partial(degrees, store, code, plan), np.zeros(0, dtype=np.uint32)
+    host = HostVertices(
+        degree=arrays.get(*of("degree")) if code.idempotent or "degree" in needs else none,
+        in_degree=arrays.get(*of("in_degree")) if "in_degree" in needs else none,
+    )
+    if not plan.device.resident:
+        size = plan.graph.vertices * code.value_dtype.itemsize
+        host.value = elements_of(aligned_empty(size), code.value_dtype)
+        host.next_value = elements_of(aligned_empty(size), code.value_dtype) if plan.double_buffer else host.value
+    if plan.heads is not None:
+        topology = store.topology(plan.heads)
+        host.heads[plan.heads] = (arrays.get(f"heads/{plan.heads}", topology.heads), 0)
+    return host
 
 
 class OwnSlices:

@@ -74,7 +74,8 @@ class SourcePlan:
     """How one topology's pages are held in host memory, for one device (all devices share a resident topology).
 
     skip: so many pages, the first that come, take no slot of the cache: the device's own keeps them. coded: pages lie
-    there as they are stored, for devices that decode them.
+    there as they are stored, for devices that decode them. twice: coded pages that stay lie there as kernels read them,
+    too, for single lists.
     """
 
     resident: bool
@@ -85,11 +86,12 @@ class SourcePlan:
     policy: str | None = None
     skip: int = 0
     coded: bool = False
+    twice: bool = False
 
     @property
     def readable(self) -> bool:
         """Whether all pages stay there as kernels read them."""
-        return self.resident and not self.coded
+        return self.resident and (self.twice or not self.coded)
 
     def rows(self, table: PageTable) -> int:
         return table.pages if self.resident else self.cache_pages + self.groups * self.batch_pages
@@ -98,12 +100,13 @@ class SourcePlan:
         if self.coded:
             if not self.resident:
                 return table.longest_coded(self.weights) * self.rows(table)
-            return coded_bytes(table, self.weights)
+            return coded_bytes(table, self.weights) + (table.bytes_of(table.taken, self.weights) if self.twice else 0)
         return table.bytes_of(table.taken if self.resident else self.rows(table), self.weights)
 
     def serves(self, other: SourcePlan) -> bool:
-        """Whether pages held by this plan serve a run planned otherwise: resident weights may go unused."""
-        stays = self.resident and other.resident and self.coded == other.coded
+        """Whether pages held by this plan serve a run planned otherwise: resident weights may go unused, and one of the
+        two forms of pages."""
+        stays = self.resident and other.resident and (self.twice or (self.coded == other.coded and not other.twice))
         return self == other or (stays and self.weights >= other.weights)
 
 
@@ -151,9 +154,9 @@ class PageSource:
         self._count, self._process = count, os.getpid()
         self.poison = poison
         self.work: WorkDone | None = None
-        rows = plan.rows(table)
+        rows, self.coded = plan.rows(table), plan.coded
         self._rows = (CodedRows if plan.coded else Rows)(table, rows, plan.weights, plan.resident, pin)
-        self.pages, self.weights = self._rows.pages, self._rows.weights
+        self._lists = Rows(table, rows, plan.weights, True, pin) if plan.twice else self._rows
         self.cache = None
         if not plan.resident and plan.cache_pages and plan.policy:
             self.cache = PageCache(table.pages, plan.cache_pages, plan.policy)
@@ -167,7 +170,22 @@ class PageSource:
 
     @property
     def bytes_held(self) -> int:
-        return self._rows.nbytes
+        return self._rows.nbytes + (self._lists.nbytes if self.plan.twice else 0)
+
+    @property
+    def pages(self) -> np.ndarray:
+        """All rows, or bytes of coded ones, that batches are of."""
+        return self._given.pages
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """The same of weights, if pages come with them."""
+        return self._given.weights
+
+    @property
+    def _given(self) -> Rows:
+        """The rows that batches are of."""
+        return self._rows if self.coded == self.plan.coded else self._lists
 
     @property
     def unread(self) -> int:
@@ -202,19 +220,20 @@ class PageSource:
         assert self.plan.readable, "pages come and go, or are coded"
         for _ in self._resident_batches(wanted, False, None):
             pass
-        given = self.table.weights_of(self.weights) if weights and self.weights is not None else None
-        return InMemory(self.table.words_of(self.pages), given, self._loaded)
+        rows = self._lists
+        given = self.table.weights_of(rows.weights) if weights and rows.weights is not None else None
+        return InMemory(self.table.words_of(rows.pages), given, self._loaded)
 
     def lying(self, numbers: np.ndarray, weights: bool) -> Batch:
         """Those of the pages (int64[n], ascending) that lie in pinned rows of their own; `done` need not be called."""
-        held = numbers[self._loaded[numbers]] if self.plan.readable else numbers[:0]
-        for number in np.unique(held // self._rows.segment).tolist():
-            self._rows.pin(number * self._rows.segment, number * self._rows.segment + 1)
-        return Batch(self.table, held, held, self.pages, self.weights if weights else None)
+        held, rows = numbers[self._loaded[numbers]] if self.plan.readable else numbers[:0], self._lists
+        for number in np.unique(held // rows.segment).tolist():
+            rows.pin(number * rows.segment, number * rows.segment + 1)
+        return Batch(self.table, held, held, rows.pages, rows.weights if weights else None)
 
     def _batch(self, numbers: np.ndarray, rows: np.ndarray, weights: np.ndarray | None) -> Batch:
         batch = Batch(self.table, numbers, rows, self.pages, weights)
-        if self.plan.coded:
+        if self.coded:
             batch.begins = self._rows.begins(rows, False)
             batch.weights_begins = None if weights is None else self._rows.begins(rows, True)
         return batch
@@ -240,7 +259,7 @@ class PageSource:
                     read.result()
                     self._loaded[part] = True
                 if not whole:
-                    self._rows.pin(int(part[0]), int(part[-1]) + 1)
+                    self._given.pin(int(part[0]), int(part[-1]) + 1)
                 yield self._batch(part, part, weights)
         finally:
             _wait_for((read for _, read in reads), self._process)
@@ -286,6 +305,7 @@ class PageSource:
         """End reading, unpin the rows."""
         self.end_reading()
         self._rows.close()
+        self._lists.close()
 
     def end_reading(self) -> None:
         """Wait until no thread reads into this source's rows; forget what was read ahead."""
@@ -365,7 +385,8 @@ class PageSource:
             first, row, count = int(numbers[start]), int(rows[start]), end - start
             what = f"{count} pages of {self.table.name}"
             with timed(self._trace, "disk", threading.current_thread().name, what):
-                self._rows.read(self._reader, first, row, count)
+                for held in {self._rows, self._lists}:
+                    held.read(self._reader, first, row, count)
         self._count(self.table.stored_bytes_of(numbers, self.weights is not None))
 
 

@@ -64,7 +64,15 @@ class Sources:
     def serve(self, table: PageTable, weights: bool) -> bool:
         """Whether the source that is there has what a sweep reads: pages (resident weights may go unused)."""
         have = self.by_name.get(table.name)
-        return have is not None and not have[0].plan.coded and (have[0].plan.weights or not weights)
+        if have is None or have[0].plan.coded > have[0].plan.readable:
+            return False
+        return have[0].plan.weights or not weights
+
+    def give(self, table: PageTable, coded: bool) -> None:
+        """Batches of a page set that is there both ways come as they are stored, or as kernels read them."""
+        source = self.by_name[table.name][0]
+        if source.plan.twice:
+            source.coded = coded
 
     def prepare(self, plans: dict[str, SourcePlan], tables: dict[str, PageTable], cores: int = 0) -> None:
         """Make the sources as planned; those that hold the same already stay, with their pages.
@@ -78,6 +86,7 @@ class Sources:
         for name, plan in plans.items():
             have = self.by_name.get(name)
             if have is not None and have[0].plan.serves(plan) and (plan.resident or len(have) == count):
+                self.give(tables[name], plan.coded)
                 continue
             self._drop(name)
             reader = (tables[name].opened or self._store.topology(name).reader)(direct=not plan.resident)

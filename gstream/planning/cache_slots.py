@@ -35,6 +35,13 @@ def slots_of(
     }
 
 
+def keeps_all(table: PageTable, cached: list[dict[str, int]], partition: Partition, first: int) -> bool:
+    """Whether devices, from number `first` on, have slots for all pages that they own: each crosses the link once.
+    cached: slots by page set, one a device."""
+    owned = (partition.count(table.pages, table.stretch, number) for number in range(first, first + len(cached)))
+    return all(slots.get(table.name, 0) >= count for slots, count in zip(cached, owned, strict=True))
+
+
 def other_lists(every: PageSets, tables: PageSets) -> int:
     """Bytes that a device holds of the directories of the page sets that are not among `tables`."""
     return sum(work_list_bytes(table) for name, table in every.items() if name not in tables)

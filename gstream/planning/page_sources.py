@@ -17,12 +17,14 @@ TOLD_SHARE, MOST_TOLD_SHARE = 16, 4
 def plan_sources(
     tables: dict[str, PageTable], weights: bool, options: RunOptions, counts: tuple[int, int], left: int, cap: int,
     on_device: dict[str, int], reads: Callable[[], int] = lambda: READ_THREADS, coded: bool = False,
+    lists: bool = False,
 ) -> dict[str, SourcePlan]:  # fmt: skip
     """How host memory holds the pages: all of them where they fit in `left` bytes, else a ring and a cache.
 
     counts: of devices, and of host devices. on_device: slots of each device's own cache, by topology; pages that these
     keep are not kept here, too. reads: tells how many reads are under way at a time, where pages are streamed. coded:
-    the devices decode pages, so that host memory holds coded ones as they are stored.
+    the devices decode pages, so that host memory holds coded ones as they are stored. lists: single lists of pages in
+    host memory are read, too: it holds coded pages both ways if there is room, else as kernels read them.
     Raises ResourceError, naming the bytes needed, where PageTable.least_bytes do not fit.
     """
     plans: dict[str, SourcePlan] = {}
@@ -40,9 +42,8 @@ def plan_sources(
         packed = coded and table.places is not None
         page = table.longest_coded(weights) if packed else table.bytes_of(1, weights)
         batch = max(1, min(options.batch_on(devices, packed) // page, table.stretch))
-        stays = SourcePlan(True, weights, batch, coded=packed)
-        whole = stays.bytes_held(table) if packed else table.whole_bytes(weights, hosts)
-        if whole + sum(least[index + 1 :]) <= left:
+        stays, whole = _that_stays(table, weights, batch, (packed, lists), hosts, left - sum(least[index + 1 :]))
+        if stays is not None:
             plans[table.name] = stays
             left -= whole
             continue
@@ -55,9 +56,25 @@ def plan_sources(
         assert groups * batch * page <= budget, "tables come by size: where all of one has no room, others are as large"
         skip = on_device.get(table.name, 0) if policy == "pinned" else 0
         cache = min((budget - groups * batch * page) // page, max(0, table.pages - skip)) if policy else 0
-        plans[table.name] = SourcePlan(False, weights, batch, groups, cache, policy, skip, stays.coded)
+        plans[table.name] = SourcePlan(False, weights, batch, groups, cache, policy, skip, packed)
         left -= devices * plans[table.name].bytes_held(table)
     return plans
+
+
+def _that_stays(
+    table: PageTable, weights: bool, batch: int, asked: tuple[bool, bool], hosts: int, room: int
+) -> tuple[SourcePlan | None, int]:
+    """How all pages stay in `room` bytes, and the bytes that they take; None: they don't. asked: coded and lists, as of
+    plan_sources."""
+    coded, lists = asked
+    ways = [SourcePlan(True, weights, batch, coded=coded, twice=coded and lists)]
+    if coded and lists:
+        ways += [SourcePlan(True, weights, batch), SourcePlan(True, weights, batch, coded=True)]
+    for way in ways:
+        whole = way.bytes_held(table) if way.coded else table.whole_bytes(weights, hosts)
+        if whole <= room:
+            return way, whole
+    return None, 0
 
 
 def bytes_to_tell(

@@ -1,4 +1,4 @@
-"""The planner: makes the plan of a run or of a sweep, one a device, or says how much memory is lacking.
+"""The planner: makes the plan of a run, one a device, or says how much memory is lacking.
 
 It reads sizes only, never pages, so that `gstream plan` costs nothing. Memory.fit chooses what lies on devices within
 the caps; its errors name a cap that is enough, by the same sums that decide what fits.
@@ -16,7 +16,7 @@ from gstream.options.run_options import READ_THREADS, RunOptions
 from gstream.paging.ownership import Partition
 from gstream.paging.page_source import SourcePlan
 from gstream.paging.page_table import PageTable
-from gstream.planning.cache_slots import coded_room, other_lists, slots_of
+from gstream.planning.cache_slots import coded_room, keeps_all, other_lists, slots_of
 from gstream.planning.cost_equations import Constants
 from gstream.planning.memory_fit import (
     BLOCK,
@@ -27,7 +27,6 @@ from gstream.planning.memory_fit import (
     TooLittleError,
     chunk_unit,
     copies_source,
-    default_streams,
     fit_devices,
     fixed_bytes,
     holds_back,
@@ -36,7 +35,6 @@ from gstream.planning.memory_fit import (
     topologies,
     vertex_bytes,
     why_fewer,
-    work_list_bytes,
 )
 from gstream.planning.page_sources import bytes_of_pages, bytes_to_tell, plan_sources
 from gstream.planning.plan import Plan
@@ -76,8 +74,8 @@ class Memory:
 
     @property
     def coded(self) -> bool:
-        """Whether pages cross the link as they are stored. Frontiers read single lists in host memory, of pages."""
-        return self.decodes and not self.code.idempotent
+        """Whether pages cross the link as they are stored."""
+        return self.decodes
 
     @property
     def staged(self) -> int:
@@ -114,12 +112,17 @@ class Memory:
             return {}, {}
         number += self.places[number].after
         slots = slots_of(used, known, fit.spare, partition, number, self.weights)
-        if not self.coded or self.options.cache_policy != "pinned":
+        if not self.coded or self.code.idempotent or self.options.cache_policy != "pinned":
             return slots, {}
         stored = {name: table for name, table in used.items() if table.places is not None}
         owned = {name: partition.share(table.all_pages(), table.stretch, number) for name, table in stored.items()}
         coded = coded_room(stored, slots, fit.spare, owned, self.weights, constants.c2)
         return ({} if coded else slots), coded
+
+    def keeps_all(self, used: dict[str, PageTable], cached: list[dict[str, int]], partition: Partition) -> bool:
+        """Whether each device has slots for all pages that it owns: each crosses the link once."""
+        first = self.places[0].after
+        return all(keeps_all(table, cached, partition, first) for table in used.values())
 
     @cached_property
     def page_bytes(self) -> int:
@@ -277,7 +280,8 @@ def make_plan(
     telling = 0 if told is None else bytes_to_tell(told, told_weights, used, weights, counts, left)
     left -= telling
     reading = partial(plan_sources, options=options, cap=host_memory, reads=reads)
-    using = partial(reading, used, weights, on_device=most, coded=memory.coded)
+    coded = memory.coded and not (code.idempotent and memory.keeps_all(used, cached, partition))
+    using = partial(reading, used, weights, on_device=most, coded=coded, lists=code.idempotent)
     sources = using(counts=counts, left=left)
     beside, idle = None, ""
     if cores:
@@ -358,29 +362,6 @@ def _device_plan(memory: Memory, fit: DeviceFit, cached: dict[str, int], coded: 
         senders=graph.reached("out"), receivers=graph.reached("in"),
         held=fit.held | {name: size for name, size in caches.items() if size},
         spare_bytes=max(0, fit.spare - sum(caches.values())),
-    )  # fmt: skip
-
-
-def make_sweep_plan(
-    tables: dict[str, PageTable], weights: bool, options: RunOptions, partition: Partition, number: int,
-    room: int | None, known: dict[str, PageTable] | None = None,
-) -> DevicePlan:  # fmt: skip
-    """Batch buffers and page caches of device `number`, for sweeps without attributes of the driver's.
-
-    tables: topologies that are swept in turn; each has its part of what may be cached. room: bytes that the device has
-    for them; None: no limit. known, partition: as in make_plan.
-    """
-    page = max(table.bytes_of(1, weights) for table in tables.values())
-    lists = sum(work_list_bytes(table) for table in tables.values())
-    capacity = max(0, (1 << 62 if room is None else room) - lists)
-    most = min(min(table.stretch for table in tables.values()), max(table.pages for table in tables.values()))
-    batch = max(1, min(options.batch_on(partition.devices) // page, most, capacity // (4 * page)))
-    asked = options.streams or default_streams(page * batch, page * batch, capacity)
-    streams = max(1, min(asked, capacity // (2 * page * batch)))
-    spare = max(0, capacity - streams * batch * page) if options.cache_policy else 0
-    cached = slots_of(tables, known or {}, spare, partition, number, weights)
-    return DevicePlan(
-        streams=streams, batch_pages=batch, cache_pages=cached, policy=options.cache_policy, micro=options.micro
     )  # fmt: skip
 
 

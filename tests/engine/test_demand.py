@@ -46,11 +46,15 @@ def test_the_cheaper_way_page_by_page(store):
         constants = Constants(c2=1e9, list_s=1e-7)
         seconds = demand.seconds_in_place(constants, weights)
         assert seconds[0] == pytest.approx((2 if weights else 1) * 1e-7 + moved[0] / 1e9)
-        assert demand.in_place(constants, weights).tolist() == [1]  # a page that is wanted whole is copied, so are hubs
-        copied = table.bytes_of(1, weights) / 1e9
-        assert demand.seconds(constants, weights, True, 1e9) == pytest.approx(seconds[0] + 2 * copied)
-        assert demand.seconds(constants, weights, False, 2e9) == pytest.approx(3 * copied / 2)
-    assert len(demand.in_place(Constants(c2=1e9, list_s=1.0), False)) == 0
+        page = table.bytes_of(1, weights)
+        found = demand.in_place(constants, weights, page).tolist()
+        assert found == [1]  # a page that is wanted whole is copied, so are hubs
+        for moved in (page, page // 3):  # coded pages are sooner there
+            copied = moved / 1e9
+            assert demand.seconds(constants, weights, True, 1e9, moved) == pytest.approx(seconds[0] + 2 * copied)
+            assert demand.seconds(constants, weights, False, 2e9, moved) == pytest.approx(3 * copied / 2)
+        assert len(demand.in_place(constants, weights, int(seconds[0] * 1e9 / 2))) == 0
+    assert len(demand.in_place(Constants(c2=1e9, list_s=1.0), False, page)) == 0
     assert demand.among(np.array([3, 4])).lists.tolist() == [table.records[3]]
 
 

@@ -16,7 +16,7 @@ from gstream.paging.ownership import Partition
 from gstream.paging.page_cache import PageCache
 from gstream.paging.page_table import LEAST_GROUPS
 from gstream.planning.cost_equations import Constants
-from gstream.planning.planner import make_sweep_plan
+from gstream.planning.sweep_plan import make_sweep_plan
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from pagestore.errors import ResourceError
