@@ -185,6 +185,9 @@ def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, An
         "read_threads": planned.read_threads,
         "disks": planned.disks,
         "in_host_memory": {name: source.resident for name, source in planned.sources.items()},
+        "decoded": {
+            name: tables[name].places is not None and not source.coded for name, source in planned.sources.items()
+        },
         "coded": {name: source.coded for name, source in planned.sources.items()},
         "stored_bytes": {name: table.stored_bytes(table.pages, planned.weights) for name, table in tables.items()},
         "page_bytes": {name: table.bytes_of(table.pages, planned.weights) for name, table in tables.items()},

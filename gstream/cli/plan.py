@@ -193,9 +193,12 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if facts["execution"] == "async":
         lines.insert(1, ("execution", ASYNC[facts["frontier"]]))
-    for name in (name for name, coded in facts["coded"].items() if coded):
-        stored, whole = facts["stored_bytes"][name], facts["page_bytes"][name]
-        lines.append(("coded", f"{show_bytes(stored)} of {name}-pages cross the link and become {show_bytes(whole)}"))
+    for name in facts["coded"]:
+        stored, whole = show_bytes(facts["stored_bytes"][name]), show_bytes(facts["page_bytes"][name])
+        if facts["coded"][name]:
+            lines.append(("coded", f"{stored} of {name}-pages cross the link and become {whole}"))
+        elif facts["decoded"][name]:
+            lines.append(("coded", f"{stored} of {name}-pages become {whole}: the cores decode them as they are read"))
     if facts["devices_spared"]:
         lines.append(("spared", f"{facts['devices_spared']} device(s): together they would take longer"))
     if facts["cores"] or facts["cores_idle"]:

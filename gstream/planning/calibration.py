@@ -51,7 +51,8 @@ from gstream.paging.page_lanes import PageLanes
 from gstream.paging.page_rows import page_rows
 from gstream.paging.page_table import PageTable
 from gstream.paging.readers import Read, Readers
-from gstream.planning.cost_equations import Constants, GpuConstants
+from gstream.planning.cost_equations import DECODED_A_CORE, Constants, GpuConstants
+from pagestore.cores import usable_cores
 from pagestore.errors import GstreamError
 
 COPY_BYTES = 32 << 20  # larger than caches
@@ -99,11 +100,12 @@ def constants(workers: Workers, folder: Path | None = None, who: int | str | Non
     """
     path = _file(workers.threads if who is None else who, folder)
     known = _read(path)
-    names = {entry.name for entry in fields(Constants)} - {"disk", "load", "list_s"}
+    names = {entry.name for entry in fields(Constants)} - {"disk", "load", "list_s", "decode"}
     if not names <= known.keys():
         known |= {name: value for name, value in asdict(measure(workers)).items() if name in names}
         _write(path, known)
-    return Constants(**{name: known[name] for name in (*names, "load") if name in known})
+    found = {name: known[name] for name in (*names, "load") if name in known}
+    return Constants(**found, decode=DECODED_A_CORE * workers.threads)
 
 
 def gpu_constants(gpus: Sequence[Any], folder: Path | None = None) -> GpuConstants:
@@ -124,9 +126,9 @@ def gpu_constants(gpus: Sequence[Any], folder: Path | None = None) -> GpuConstan
             found["merge"] = _merge_rate(gpus, (known | found).get("c1", GpuConstants.c1))
     if found:
         _write(path, known | found)
-    names = {entry.name for entry in fields(GpuConstants)} - {"disk", "lanes"}
+    names = {entry.name for entry in fields(GpuConstants)} - {"disk", "lanes", "decode"}
     rates = {name: value for name, value in (known | found).items() if name in names}
-    return GpuConstants(**rates, lanes=PageLanes.measured(known))
+    return GpuConstants(**rates, decode=DECODED_A_CORE * usable_cores(), lanes=PageLanes.measured(known))
 
 
 def measure_lanes(gpu: Any, folder: Path | None = None) -> None:

@@ -23,6 +23,7 @@ from gstream.paging.page_lanes import USUAL, PageLanes
 # From LEVEL vertices on, rates fall with this power of their number (measured: PageRank).
 LEVEL, SLOPE = 1 << 18, 0.22
 ROW_BYTES = 16  # of values that take a kernel the time of one number; longer vectors take as much more (measured)
+DECODED_A_CORE = 0.6e9  # edges/s of one core, with all checks, beyond those that raw pages take, too (measured)
 IN_ORDER = 1.4  # times the rate of pulls has where the first vertices have the most edges: caches hold their values
 
 
@@ -34,7 +35,7 @@ class Constants:
     Host devices share the cores, so that N of them have the kernels' rate of one, and merge N copies of WA in turns.
     list_s: of a short list that kernels read in place in host memory, over the link (those of devices that can).
     disk: of pages that stream; disk_apart: of single pages here and there; load: of pages that come to stay in host
-    memory, perhaps from the system's page cache.
+    memory, perhaps from the system's page cache. decode: edges/s of coded pages that the cores decode as they are read.
     """
 
     c1: float = 8e9
@@ -47,6 +48,7 @@ class Constants:
     push_edges: float = 3e8
     pull_edges: float = 8e8
     merge: float = 4e9
+    decode: float = 2 * DECODED_A_CORE
 
     def edges(self, direction: str) -> float:
         return self.push_edges if direction == "push" else self.pull_edges
@@ -67,6 +69,10 @@ class Constants:
     def kernel_seconds(self, edges: float, direction: str, busy: float) -> float:
         """Time of the kernels over `edges`; busy: devices, less where they are out of balance."""
         return edges / self.edges(direction)
+
+    def with_decoding(self, kernels: float, decoding: float) -> float:
+        """Time of kernels and of cores that decode pages meanwhile, from that of each: here the same cores."""
+        return kernels + decoding
 
     def sync_seconds(self, merged_bytes: float, devices: int) -> float:
         """t_sync(N): merging every device's `merged_bytes` of WA."""
@@ -98,6 +104,9 @@ class GpuConstants(Constants):
     def kernel_seconds(self, edges: float, direction: str, busy: float) -> float:
         return edges / (self.edges(direction) * busy)
 
+    def with_decoding(self, kernels: float, decoding: float) -> float:
+        return max(kernels, decoding)
+
     def sync_seconds(self, merged_bytes: float, devices: int) -> float:
         """All at once: each reads its slice of all the others' WA, then all the others' slices: 2 (N-1)/N |WA|."""
         return 2 * (devices - 1) / devices * merged_bytes / self.merge
@@ -105,16 +114,18 @@ class GpuConstants(Constants):
 
 def superstep_seconds(
     constants: Constants, *, devices: int, page_bytes: float, disk_bytes: float, batches: float, edges: float,
-    direction: str, attribute_bytes: float = 0, merged_bytes: float = 0, load_bytes: float = 0, d_skew: float = 1.0,
+    direction: str, attribute_bytes: float = 0, merged_bytes: float = 0, load_bytes: float = 0, decoded: float = 0,
+    d_skew: float = 1.0,
 ) -> float:  # fmt: skip
     """One superstep: equation (1) with sums over all chunks, or a level of equation (2).
 
     A level has no attribute_bytes: 2|WA|/c1 comes once a run. Its page_bytes and disk_bytes are those that move: the
-    (1 - r_hit) of the equation is in them.
+    (1 - r_hit) of the equation is in them. decoded: edges that cores decode.
     """
     busy = max(1.0, devices * d_skew)
     stream = stream_seconds(constants, busy, page_bytes, disk_bytes, load_bytes)
     kernels, calls = constants.kernel_seconds(edges, direction, busy), constants.call_s * batches / busy
+    kernels = constants.with_decoding(kernels, decoded / constants.decode)
     sync = constants.sync_seconds(merged_bytes, devices)
     return 2 * attribute_bytes / constants.c1 + max(stream, kernels) + calls + sync
 

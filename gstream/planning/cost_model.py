@@ -178,16 +178,17 @@ def predicted_seconds(stats: RunStats, plan: Plan, supersteps: int) -> float:
 
 
 def _level_seconds(stats: RunStats, plan: Plan, step: StepStats) -> float:
+    table = plan.table(step.direction if step.direction in plan.directions else plan.directions[0])
     if plan.copies:  # pages that a device holds take no copy, and one launch in all
-        table = plan.table(step.direction if step.direction in plan.directions else plan.directions[0])
         batches = step.bytes_moved / max(1, plan.moved_bytes(table, max(1, plan.device.batch_pages)))
     else:
         batches = step.pages / max(1, plan.device.batch_pages)
     streamed = not all(source.resident for source in plan.sources.values())
+    read = step.bytes_read / max(1, table.stored_bytes(1, plan.weights))
     return superstep_seconds(
         plan.constants, devices=plan.devices, page_bytes=step.bytes_moved if plan.copies else 0,
         disk_bytes=step.bytes_read if streamed else 0, load_bytes=0 if streamed else step.bytes_read,
-        batches=batches, edges=step.edges_visited,
+        batches=batches, edges=step.edges_visited, decoded=plan.decoded_edges(table, read),
         direction=step.direction, merged_bytes=plan.merged_bytes, d_skew=stats.d_skew,
     )  # fmt: skip
 

@@ -44,6 +44,8 @@ def estimate(work: Work, times: Three, plan: Plan, gpus: bool, lesson: Lesson | 
     stream, first = (
         stream_seconds(constants, busy, one["page_bytes"], one["disk_bytes"], one["load_bytes"]) for one in (warm, cold)
     )
+    decoding, later = (one["decoded"] / constants.decode for one in (warm, cold))
+    first += max(0.0, later - decoding) if not gpus else 0.0
     swaps = 2 * warm["attribute_bytes"] / constants.c1 + constants.sync_seconds(warm["merged_bytes"], plan.devices)
     calls = constants.call_s * warm["batches"] / plan.devices
     far = math.hypot(math.log(work.spread), math.log(rates)) if lesson is None else math.log(lesson.off)
@@ -52,7 +54,11 @@ def estimate(work: Work, times: Three, plan: Plan, gpus: bool, lesson: Lesson | 
 
     def total(at: int, off: float) -> float:
         share, slow = moved[at], off * factor
-        one = max(stream * share, pass_s * slow) + calls * min(1.0, share) * factor + swaps
+        one = (
+            max(stream * share, constants.with_decoding(pass_s * slow, decoding * share))
+            + calls * min(1.0, share) * factor
+            + swaps
+        )
         return max(0.0, first - stream) * FIRST[at] * work.read[at] + (call_s + vertices_s) * slow + times[at] * one
 
     return Estimate(total(0, math.exp(-far)), total(1, 1.0), total(2, math.exp(far)))

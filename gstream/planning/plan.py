@@ -146,6 +146,12 @@ class Plan:
         coded = source is not None and source.coded
         return (table.stored_bytes if coded else table.bytes_of)(pages, self.weights)
 
+    def decoded_edges(self, table: PageTable, pages: float) -> float:
+        """Edges that the cores decode when they read so many pages."""
+        if table.places is None or self.sources[table.name].coded:
+            return 0.0
+        return self.graph.edges * pages / max(1, table.pages)
+
     @property
     def tables(self) -> dict[str, PageTable]:
         """The page sets that it uses, or that devices keep in their caches."""
@@ -201,13 +207,15 @@ class Plan:
         if cold:
             hit, slots = min(hit, held / max(1, table.pages)), self.in_host_cache.get(table.name, 0) + held
         from_disk = 0 if source.resident else max(0, pages - slots)
+        unread = self.unread.get(table.name, 0) if cold else 0
         share = self.device_share(direction)
         attributes = 0 if self.device.resident else self.device_bytes.get("WA", 0) * len(self.chunks)
         return {
             "attribute_bytes": attributes,
             "page_bytes": int(self.moved_bytes(table, pages) * (1 - hit) * share) if self.copies else 0,
             "disk_bytes": table.stored_bytes(from_disk, self.weights),
-            "load_bytes": table.stored_bytes(self.unread.get(table.name, 0), self.weights) if cold else 0,
+            "load_bytes": table.stored_bytes(unread, self.weights),
+            "decoded": self.decoded_edges(table, from_disk + unread),
             "batches": batches * (1 - hit) if self.copies else len(self.chunks),
             "edges": self.graph.edges * (len(self.chunks) if direction == "push" else 1),
             "direction": direction,

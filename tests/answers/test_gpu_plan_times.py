@@ -32,7 +32,7 @@ def plan_in_memory(scale: int) -> Any:
     constants, edges = RATES[scale], EDGES[scale]
     terms = {
         "direction": "pull", "edges": edges, "page_bytes": 0, "disk_bytes": 0, "load_bytes": 0,
-        "attribute_bytes": 0, "merged_bytes": 0, "batches": 1,
+        "attribute_bytes": 0, "merged_bytes": 0, "batches": 1, "decoded": 0,
     }  # fmt: skip
     graph = SimpleNamespace(edges=edges, vertices=1 << scale)
     attributes = 2 * 4 * (1 << scale) / constants.c1

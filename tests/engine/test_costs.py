@@ -38,6 +38,12 @@ def test_equation_1_term_by_term():
     assert sweep(constants=slow, batches=0) == pytest.approx(1.5)  # the kernels bound it
 
 
+def test_cores_decode_coded_pages_beside_kernels_of_their_own_or_of_gpus():
+    slow = {**vars(LINK), "pull_edges": 3e9, "decode": 1e9}
+    assert sweep(constants=Constants(**slow), batches=0, decoded=10**9) == pytest.approx(0.5 + 1.0)
+    assert sweep(constants=GpuConstants(**slow), batches=0, page_bytes=0, decoded=10**9) == pytest.approx(1.0)
+
+
 def test_equation_2_term_by_term():
     level = {"devices": 4, "page_bytes": 6e9, "disk_bytes": 0, "batches": 0, "edges": 0, "direction": "push"}
     assert superstep_seconds(LINK, **level) == pytest.approx(0.25)

@@ -20,6 +20,8 @@ from gstream.planning.sweep_plan import make_sweep_plan
 from gstream.programs.bfs import BFS
 from gstream.programs.pagerank import PageRank
 from pagestore.errors import ResourceError
+from pagestore.memory import convert_arrays
+from pagestore.store import open_store
 
 TWO = Partition.equal(2)
 
@@ -153,6 +155,16 @@ def test_the_first_sweep_from_disk_reads_what_is_in_no_cache(store, cache):
     assert plan.superstep_seconds(cold=True) == pytest.approx((table.pages - 7 - 12) * PAGE / 1e6)
     kept = source.cache_pages + plan.device.cache_pages["in"]
     assert plan.superstep_seconds() == pytest.approx((table.pages - kept) * PAGE / 1e6)
+
+
+def test_coded_pages_take_the_cores_time_whenever_they_are_read(tmp_path):
+    source, target = np.arange(3000) // 10, np.arange(3000) % 100
+    convert_arrays(tmp_path / "coded.gs", source, target, page_bytes=PAGE, compress="on")
+    with open_store(tmp_path / "coded.gs") as store:
+        for room, cold, warm in (({}, 3000, 0), ({"host_memory": 22_000, "cache": "0"}, 3000, 3000)):
+            plan = planned(store, PageRank(), "host", **room)
+            plan = replace(plan, unread={"in": plan.graph.tables["in"].pages if plan.sources["in"].resident else 0})
+            assert (plan.terms(cold=True)["decoded"], plan.terms()["decoded"]) == pytest.approx((cold, warm))
 
 
 def test_what_devices_cache_takes_neither_copies_nor_launches(store):
