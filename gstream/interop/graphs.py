@@ -18,6 +18,7 @@ from pagestore.memory import ArraySource
 
 DEFAULT_WEIGHT = "weight"  # that a graph need not have
 MOST_NAMED = 10
+SPARSE = 2  # numbers, for each node and neighbour, up to which a table of places takes less time than sorted nodes
 VALUES = methodcaller("values")
 
 
@@ -61,8 +62,8 @@ def networkx_edges(
         source, target = np.repeat(source, sizes), np.repeat(target, sizes)
         attributes = chain.from_iterable(map(VALUES, keyed))
     weights = None
-    if weight is not None:
-        given = [known.get(weight) for known in attributes]
+    if weight is not None and any(chain.from_iterable(map(VALUES, lists.values()))):  # no edge has any, mostly
+        given = list(map(methodcaller("get", weight), attributes))
         kinds = {*map(type, given)}
         if kinds - {NoneType}:
             weights = [1 if value is None else value for value in given] if NoneType in kinds else given
@@ -70,11 +71,16 @@ def networkx_edges(
 
 
 def _places(nodes: list[Any], given: Iterable[Any], count: int) -> np.ndarray:
-    """int64[count]: where each of `given` stands among distinct nodes. Whole numbers are found sorted, without a
-    dictionary, which is slower than all else that reading a graph takes."""
+    """int64[count]: where each of `given` stands among distinct nodes. Whole numbers are found in a table, or sorted
+    where they lie far apart, without a dictionary, which is slower than all else that reading a graph takes."""
     if {*map(type, nodes)} == {int}:
         with suppress(OverflowError):  # past int64
             ids, found = _numbers(nodes, len(nodes)), _numbers(given, count)
+            least, most = int(ids.min()), int(ids.max())
+            if most - least < SPARSE * (len(nodes) + count):
+                table = np.zeros(most - least + 1, np.int64)
+                table[ids - least] = np.arange(len(ids))
+                return table[found - least] if least else table[found]
             order = np.argsort(ids)
             return order[np.searchsorted(ids, found, sorter=order)]
     place = dict(zip(nodes, range(len(nodes)), strict=True))
@@ -125,6 +131,7 @@ def igraph_source(graph: Any, weight: Any, bad: BadLines) -> ArraySource:
     weight, count, known = _attribute(weight), graph.vcount(), graph.es.attributes()
     names = graph.vs["name"] if "name" in graph.vs.attributes() else []
     named = len(names) > 0 and all(isinstance(one, str) for one in names) and len(set(names)) == count
+    # igraph has no arrays: lists of neighbours take as long as a tuple for each edge
     ends = _numbers(chain.from_iterable(graph.get_edgelist()), 2 * graph.ecount()).reshape(-1, 2)
     weights = None
     if weight in known:

@@ -13,6 +13,9 @@ FAILING = {
     **{("test_louvain.py", name): "asks for one of several partitions of about the same modularity"
        for name in ("test_karate_club_partition", "test_undirected_selfloops", "test_none_weight_param",
                     "test_multigraph", "test_max_level", "test_petersen")},
+    **{("test_leiden.py", name): "asks for the partition that NetworkX finds, of several of about the same modularity"
+       for name in ("test_max_level_kwarg[Graph-modularity]", "test_max_level_kwarg[MultiGraph-modularity]",
+                    "test_undirected_selfloops[modularity]")},
 }  # fmt: skip
 
 
