@@ -39,7 +39,9 @@ def execute(algorithm: Algorithm, engine: Any, options: dict[str, Any], certify:
     if algorithm.rows == VERTEX:
         threads = engine.options.host_threads
         return Result(session.store, columns, summary, algorithm.best, algorithm.groups, threads)
-    return (EdgeTable if algorithm.rows == STORED_EDGE else Table)(session.store, columns, summary)
+    if algorithm.rows == STORED_EDGE:
+        return EdgeTable(session.store, columns, summary)
+    return Table(session.store, columns, summary, algorithm.best)
 
 
 @contextmanager

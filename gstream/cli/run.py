@@ -60,12 +60,12 @@ def add_to(app: typer.Typer) -> None:
 
 @takes_run_options
 def run(**given: Any) -> int:
-    """Run an algorithm; show the top 20 vertices and the run's figures, or write every vertex with -o."""
+    """Run an algorithm; show the top rows and the run's figures, or write every row with -o."""
     return run_given(given)
 
 
 def run_given(given: dict[str, Any]) -> int:
-    """`run` with the values of its options; rows: how many are shown."""
+    """`run` with the values of its options."""
     others = [given["store"], *(given[name] for name in WRITTEN)]
     if (ranks := join_ranks(given["ranks"])) is not None:
         return in_ranks(ranks, lambda: carry_out_in(ranks, given, others))
@@ -180,7 +180,7 @@ def compute(
     if recorder is not None:
         write_records(given, recorder, known, result, summary, about, planned)
     summary["lost"] = [loss._asdict() for loss in task.losses]
-    show(summary, result, output, given["json"], given["resume"], given.get("rows", TOP_ROWS))
+    show(summary, result, output, given["json"], given["resume"], TOP_ROWS if given["top"] is None else given["top"])
     if given["plot"] is not None:  # last: an answer of too many edges is not lost by that
         from gstream.reporting.plots import plot_result
 
@@ -299,9 +299,7 @@ def start(graph: Graph, algorithm: str, own: dict[str, Any], parameters: dict[st
     return graph.execute(algorithm, own, certify)
 
 
-def show(
-    summary: dict[str, Any], result: Result, output: Path | None, json: bool, resume: bool, rows: int = TOP_ROWS
-) -> None:
+def show(summary: dict[str, Any], result: Result, output: Path | None, json: bool, resume: bool, rows: int) -> None:
     """The top rows and the figures, or one JSON object. A note if it did not converge, diverged, or `resume` found
     nothing."""
     if not summary.get("converged", True):

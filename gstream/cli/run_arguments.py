@@ -68,6 +68,7 @@ DRIVERS: dict[str, Declared] = {
         "output": _option(
             Path, "FILE", ".csv .tsv .txt (.gz, .zst) .parquet .npy .arrow; - is stdout.", "-o", "--output"
         ),
+        "top": _option(int, "N", "Rows to show, without -o or with --json. Default: 20, of stats none.", min=0),
         "force": _switch("--force", "Replace what exists (-o, --trace, --report, --plot, --checkpoint)."),
         "json": _switch("--json", "One JSON object on standard output."),
         "progress": _option(str, "auto|plain|json|off", HELP, default="auto"),

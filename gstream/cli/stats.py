@@ -23,7 +23,7 @@ def stats(**given: Any) -> int:
 
     A page of them: --report stats.html. How many vertices have each degree: -o degrees.csv.
     """
-    return run_given({**given, "algorithm": NAME, "param": None, "max_supersteps": None, "rows": 0})
+    return run_given({**given, "algorithm": NAME, "param": None, "max_supersteps": None, "top": given["top"] or 0})
 
 
 stats.only = NAME  # type: ignore[attr-defined]

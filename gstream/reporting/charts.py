@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gstream.reporting.svg import FAINT, INK, SERIES, add_axes, as_svg, new_figure, plain_ticks, styled
+from gstream.reporting.svg import FAINT, INK, SERIES, add_axes, as_svg, enough_ticks, new_figure, plain_ticks, styled
 from gstream.reporting.timelines import Lane
 
 MOST_DRAWN = 400  # points of a line
@@ -23,6 +23,7 @@ def distribution_chart(found: list[dict[str, Any]]) -> str:
         for one, colour in zip(found, SERIES, strict=False):
             x, y = thinned(np.asarray(one["values"], float), np.asarray(one["counts"], float))
             axes.plot(x, y, ".", color=colour, label=one["label"])
+        enough_ticks((axes.xaxis, whole), (axes.yaxis, True))
         plain_ticks(axes.xaxis, axes.yaxis)
         if len(found) > 1:
             axes.legend()

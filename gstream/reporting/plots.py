@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gstream.reporting.distributions import Distribution, distributions
+from gstream.reporting.svg import enough_ticks
 from pagestore.errors import LibraryMissingError, UsageError, plain
 from pagestore.faults import not_installed
 from pagestore.replacing import refuse_replacing, replacing
@@ -86,6 +87,7 @@ def _draw_distributions(found: list[Distribution], figure: Any) -> Any:
     )
     for one in found:
         axes.plot(one.values, one.counts, ".", label=one.label)
+    enough_ticks((axes.xaxis, whole), (axes.yaxis, True))
     if len(found) > 1:
         axes.legend()
     return axes

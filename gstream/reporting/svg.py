@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from io import StringIO
 from typing import Any
 
@@ -23,6 +24,7 @@ STYLE: dict[str, Any] = {
     "axes.spines.right": False, "axes.facecolor": "none", "figure.facecolor": "none", "savefig.facecolor": "none",
 }  # fmt: skip
 WIDTH_INCHES = 8.2
+FEWEST_TICKS, MOST_TICKS = 3, 6  # of an axis
 
 
 def new_figure(height_inches: float) -> Any:
@@ -45,6 +47,31 @@ def add_axes(figure: Any, **settings: Any) -> Any:
     axes.grid(True, axis="y")
     axes.set_axisbelow(True)
     return axes
+
+
+def enough_ticks(*axes: tuple[Any, bool]) -> None:
+    """Ticks within what is drawn, where powers of ten give fewer than FEWEST_TICKS there: 1, 2, 5, ... of each power,
+    or even steps. axes: each with whether its values are whole numbers."""
+    import numpy as np
+    from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+
+    for axis, whole in axes:
+        least, most = axis.get_view_interval()
+        if len(_within(axis.get_majorticklocs(), least, most)) >= FEWEST_TICKS:
+            continue
+        first, last = (np.log10(max(end, 1e-30)) for end in (least, most))
+        powers = 10.0 ** np.arange(np.floor(first), last + 1)
+        ticks = [step * power for power in powers for step in (1, 2, 5) if not whole or step * power >= 1]
+        ticks = _within([0.0, *ticks] if whole else ticks, least, most)
+        if len(ticks) < FEWEST_TICKS:
+            ticks = _within(MaxNLocator(MOST_TICKS, integer=whole, min_n_ticks=1).tick_values(least, most), least, most)
+        axis.set_major_locator(FixedLocator(ticks))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+
+
+def _within(ticks: Iterable[float], least: float, most: float) -> list[float]:
+    return [float(tick) for tick in ticks if least <= tick <= most]
 
 
 def plain_ticks(*axes: Any) -> None:

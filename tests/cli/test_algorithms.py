@@ -9,6 +9,7 @@ from pathlib import Path
 import choice
 import pytest
 
+import gstream as gs
 from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.registry import ALGORITHMS
 from tests.cli.command import Command
@@ -199,3 +200,17 @@ def test_what_can_not_be_planned(store: Path, gstream: Command, arguments: list[
     done = gstream("plan", "wcc", *arguments)
     assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith(message), done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_so_many_rows_are_shown_the_best_first(tmp_path: Path, store: Path, gstream: Command) -> None:
+    (tmp_path / "edges.txt").write_text("1 2\n2 3\n1 3\n3 4\n4 5\n4 6\n4 7\n5 6\n5 7\n6 7\n")
+    assert gstream("convert", "edges.txt", "trusses.gs", "--undirected").returncode == 0
+    shown = gstream("run", "ktruss", "trusses.gs", "--top", "2").stdout.splitlines()
+    assert [line.split() for line in shown[:4]] == [["source", "target", "truss"], ["4", "5", "4"], ["4", "6", "4"], []]
+    with gs.open("trusses.gs") as graph:
+        found = [tuple(row.values()) for row in graph.ktruss().top(8)]
+        assert found[5:] == [(6, 7, 4), (1, 2, 3), (1, 3, 3)] and len(graph.ktruss().top(99)) == 10
+        assert graph.ktruss(k=3).top(1) == [{"source": 1, "target": 2}]
+    assert len(json.loads(gstream("run", "pagerank", store, "--top", "3", "--json").stdout)["top"]) == 3
+    assert gstream("run", "pagerank", store, "--top", "0").stdout.startswith("run ")
+    assert gstream("run", "pagerank", store, "--top", "-1").returncode == 2

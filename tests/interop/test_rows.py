@@ -148,6 +148,28 @@ def test_plots(graph, tmp_path) -> None:
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("vertices of a component", "components")
 
 
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ([12.0], ["12"]), ([1.0, 2.0], ["1", "2"]), ([0.0, 7.0], ["0", "1", "2", "5"]), ([0.05, 0.12], ["0.06"]),
+        ([5.0, 70.0], ["5", "10", "20", "50"]), ([0.002, 0.03], ["0.002", "0.005", "0.01", "0.02"]),
+    ],
+)  # fmt: skip
+def test_ticks_where_powers_of_ten_are_few(values, wanted) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    from gstream.reporting.svg import enough_ticks
+
+    whole = all(value == int(value) for value in values)
+    axes = Figure().add_subplot(xscale="symlog" if whole else "log", yscale="log")
+    axes.plot(values, [1] * len(values), ".")
+    enough_ticks((axes.xaxis, whole), (axes.yaxis, True))
+    shown = [text.get_text() for text in axes.get_xticklabels()]
+    assert set(wanted) <= set(shown)
+    assert all(axes.get_xlim()[0] <= tick <= axes.get_xlim()[1] for tick in axes.get_xticks())
+
+
 def test_a_drawing_of_few_edges(graph, tmp_path, monkeypatch) -> None:
     pytest.importorskip("matplotlib"), pytest.importorskip("networkx")
     found = graph.egonet(source=list(graph)[1], radius=2)
