@@ -9,7 +9,8 @@ from compilers import needs_gxx
 from record_graphs import make_path
 
 import gstream
-from gstream.algorithms.communities import gpu_slices, leiden, levels
+from gstream.algorithms.communities import gpu_moves, gpu_slices, leiden, levels
+from pagestore.memory import convert_arrays
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
 
@@ -17,12 +18,21 @@ pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stores")
-    return {kind: make_path(folder, kind, 400, 3000, 4096) for kind in ("directed", "undirected")}
+    draw = np.random.default_rng(8)
+    ends = draw.integers(0, 400, (2, 8000))
+    ends[0, :5000] = 7  # its list is longer than two pieces
+    convert_arrays(folder / "hub.gs", *ends, directed=False, page_bytes=4096)
+    return {"hub": folder / "hub.gs"} | {
+        kind: make_path(folder, kind, 400, 3000, 4096) for kind in ("directed", "undirected")
+    }
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "weighted"),
-    [("leiden", "undirected", False), *choice.also(("leiden", "directed", True), ("louvain", "undirected", True))],
+    [
+        ("leiden", "hub", False),
+        *choice.also(("leiden", "undirected", False), ("leiden", "directed", True), ("louvain", "undirected", True)),
+    ],
 )
 def test_a_gpu_chooses_as_the_cores_do(name, kind, weighted, paths, monkeypatch):
     monkeypatch.setattr(levels, "ALONE", 500)
@@ -36,6 +46,7 @@ def test_a_gpu_chooses_as_the_cores_do(name, kind, weighted, paths, monkeypatch)
     monkeypatch.setattr(gpu_slices.GpuSlices, "merge", lambda *given: merges.append(merge(*given)))
     asked = {"weighted": weighted, "seed": 4}
     with gstream.open(paths[kind]) as graph:
+        assert kind != "hub" or graph.store.out_degree().max() > 2 * gpu_moves.PIECE
         expected = graph.execute(name, asked)
     assert not rounds
     with gstream.open(paths[kind], devices="cuda") as graph:
