@@ -17,7 +17,7 @@ from pagestore.coding.decode import chunk_in, decode_chunk
 from pagestore.coding.encode import LENGTHS, code_chunk, zigzag
 from pagestore.jit import compiled
 
-U31, U5 = np.uint64(31), np.uint64(5)
+U6, U63 = np.uint64(6), np.uint64(63)
 RELATIVE, REPEATS = np.uint64(form.RELATIVE), np.uint64(form.REPEATS)
 
 
@@ -122,8 +122,8 @@ def decode_blocks(coded: np.ndarray, begins: np.ndarray, first: int, out: np.nda
     coded: u4[m]; begins: i8[blocks + 1], words of `coded` at which blocks begin.
     """
     scratch = (
-        np.zeros(form.BLOCK_ROOM, np.uint64), np.empty(form.CHUNK, out.dtype), np.empty(form.CHUNK // 32, np.uint32),
-        np.empty(32, out.dtype),
+        np.zeros(form.BLOCK_ROOM, np.uint64), np.empty(form.CHUNK, out.dtype), np.empty(form.CHUNK // 64, np.uint64),
+        np.empty(64, out.dtype),
     )  # fmt: skip
     geometry = np.uint64(out.dtype.itemsize // 4), np.uint64(form.most_width(out.dtype.itemsize))
     if out.ndim == 2:
@@ -224,4 +224,4 @@ def _decode_heads(words, stream, count, first, out, id_words, most_width, value,
 @compiled(inline="always")
 def _begins(starts, at):
     """Whether an item is the first one of its row."""
-    return starts[at >> U5] >> np.uint32(at & U31) & np.uint32(1)
+    return starts[at >> U6] >> (at & U63) & U1

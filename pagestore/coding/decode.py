@@ -1,7 +1,7 @@
 """Coded pages to pages (pagestore/coding/form.py), and whether one may be read at all.
 
 `sound` follows the planes of every chunk, so that no length, offset or count leads out of the coded page or of the page
-made from it: 0.3 ns an edge. `decode_page` trusts it, and so do the kernels of GPUs. What the fields say is not looked
+made from it: 0.2 ns an edge. `decode_page` trusts it, and so do the kernels of GPUs. What the fields say is not looked
 at: neighbours and vertices of a forged page may be any, as those of a page that is not coded (pagestore/check.py).
 """
 
@@ -27,7 +27,7 @@ from pagestore.layout import PageLayout
 
 CHUNK = np.uint64(form.CHUNK)
 MOST_UNALIGNED = 57  # bits of fields in 8 bytes from that on in which they begin
-U3, U5, U6, U7, U31, U32, U63 = (np.uint64(n) for n in (3, 5, 6, 7, 31, 32, 63))
+U3, U5, U6, U7, U31, U32, U63, U64 = (np.uint64(n) for n in (3, 5, 6, 7, 31, 32, 63, 64))
 FULL = ~U0
 RELATIVE, REPEATS, SPARSE = (np.uint64(flag) for flag in (form.RELATIVE, form.REPEATS, form.SPARSE))
 
@@ -50,11 +50,11 @@ def decode_page(
 
     2^64 - 1 where that is not known, and where its vertices do not ascend up to last_vertex, as the directory has it.
     """
-    value, masks = np.empty(form.CHUNK, layout.id_dtype), np.empty(32, layout.id_dtype)
+    value, masks = np.empty(form.CHUNK, layout.id_dtype), np.empty(64, layout.id_dtype)
     words, stream, page = coded.view(np.uint32), coded.view(np.uint64), out.view(layout.id_dtype)
     out[: 4 * form.PAGE_HEADER_WORDS] = coded[: 4 * form.PAGE_HEADER_WORDS]
     counts = np.uint64(records), np.uint64(edges), np.uint64(last_vertex), np.uint64(layout.header_words)
-    return int(_decode(words, stream, page, *counts, value, np.empty(form.CHUNK // 32, np.uint32), masks))
+    return int(_decode(words, stream, page, *counts, value, np.empty(form.CHUNK // 64, np.uint64), masks))
 
 
 @compiled(inline="always")
@@ -166,10 +166,10 @@ def _sound(words, stream, records, edges, id_words, most_width):
 
 @compiled
 def decode_chunk(words, stream, entry, items, value, starts, masks):
-    """Fields of a chunk's items, value u4[items] or u8[items]; starts u4[32]: a bit an item, 1 where a list begins.
+    """Fields of a chunk's items, value u4[items] or u8[items]; starts u8[16]: a bit an item, 1 where a list begins.
 
-    The bits of 32 items are put below each other first, so that the masks of their fields are made side by side: u4[32]
-    or u8[32], scratch. Fields of 4 bytes are taken two at a time, and the place behind the last one may be filled, too.
+    The bits of 64 items are put below each other first, so that the masks of their fields are made side by side: u4[64]
+    or u8[64], scratch. Fields of 4 bytes are taken two at a time, and the place behind the last one may be filled, too.
     """
     packed = np.uint64(words[entry + np.uint64(form.WIDTHS)])
     w0, w1, w2, w3, w4 = (
@@ -187,26 +187,28 @@ def decode_chunk(words, stream, entry, items, value, starts, masks):
     fourth = third + _ones(stream, second, third - second)
     bit = fourth + _ones(stream, third, fourth - third)
     fields, of_fields = value.view(np.uint64), masks.view(np.uint64)
-    first_word = np.uint64(words[entry])
     pairs = U1 if masks.itemsize == 4 else U0
     one, none = kind(1), kind(0)
     wide = max(w0, w1, w2, w3, w4) << pairs > np.uint64(MOST_UNALIGNED)
-    for begin in range(U0, items, U32):
+    for begin in range(U0, items, U64):
         k = np.uint64(begin)
-        q0 = np.uint64(words[first_word + (k >> U5)])
-        q1 = deposit(unaligned(stream, second >> U3) >> (second & U7), q0)
-        q2 = deposit(unaligned(stream, third >> U3) >> (third & U7), q1)
-        q3 = deposit(unaligned(stream, fourth >> U3) >> (fourth & U7), q2)
+        q0 = unaligned(stream, (plane + k) >> U3) & (~U0 >> (U64 - min(U64, items - k)))
+        q1 = deposit(window(stream, second), q0)
+        q2 = deposit(window(stream, third), q1)
+        q3 = deposit(window(stream, fourth), q2)
         second += population(q0)
         third, fourth = third + population(q1), fourth + population(q2)
-        p0, p1, p2, p3 = kind(q0), kind(q1), kind(q2), kind(q3)
-        for i in range(32):
-            at = kind(i)
-            mask = m0 ^ ((none - ((p0 >> at) & one)) & more1) ^ ((none - ((p1 >> at) & one)) & more2)
-            masks[i] = mask ^ ((none - ((p2 >> at) & one)) & more3) ^ ((none - ((p3 >> at) & one)) & more4)
-        starts[k >> U5] = q2
+        starts[k >> U6] = q2
+        for half in range(U0, U64, U32):
+            p0, p1, p2, p3 = kind(q0 & below(U32)), kind(q1 & below(U32)), kind(q2 & below(U32)), kind(q3 & below(U32))
+            for i in range(32):
+                at = kind(i)
+                mask = m0 ^ ((none - ((p0 >> at) & one)) & more1) ^ ((none - ((p1 >> at) & one)) & more2)
+                mask ^= ((none - ((p2 >> at) & one)) & more3) ^ ((none - ((p3 >> at) & one)) & more4)
+                masks[half + np.uint64(i)] = mask
+            q0, q1, q2, q3 = q0 >> U32, q1 >> U32, q2 >> U32, q3 >> U32
         first = k >> pairs
-        for i in range((min(U32, items - k) + pairs) >> pairs):
+        for i in range((min(U64, items - k) + pairs) >> pairs):
             mask = of_fields[np.uint64(i)]
             bits = window(stream, bit) if wide else unaligned(stream, bit >> U3) >> (bit & U7)
             fields[first + np.uint64(i)] = apart(bits, mask)
@@ -256,8 +258,8 @@ def _decode(words, stream, page, records, edges, last_vertex, header_words, valu
         decode_chunk(words, stream, entry, items, value, starts, masks)
         if _wide_gaps(np.uint64(words[entry + np.uint64(form.WIDTHS)])):
             most = FULL
-        for k in range(U0, items, U32):
-            begins, i, end = np.uint64(starts[np.uint64(k) >> U5]), np.uint64(k), min(np.uint64(k) + U32, items)
+        for k in range(U0, items, U64):
+            begins, i, end = starts[np.uint64(k) >> U6], np.uint64(k), min(np.uint64(k) + U64, items)
             while True:
                 stop = min(end, np.uint64(k) + trailing_zeros(begins))
                 for j in range(stop - i):
