@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gstream.planning.cost_equations import stream_seconds
 from gstream.planning.lessons import Lesson
 from gstream.planning.plan import Plan
-from gstream.planning.work import Three, Work
+from gstream.planning.work import JOINS, Three, Work
 
 MEASURED, SHEET = 1.6, 2.2  # how far off a rate may be that was measured on the machine, or read in a data sheet
 FIRST = 0.8, 1.0, 1.25  # of the time that reading the pages takes: disks are as regular as that
@@ -35,7 +35,9 @@ def estimate(work: Work, times: Three, plan: Plan, gpus: bool, lesson: Lesson | 
     busy = plan.devices if gpus else 1
     unit = 1.0 / constants.edges(warm["direction"]) / busy
     an_edge, a_vertex = (work.gpu_edges, work.gpu_vertices) if gpus else (work.edges, work.vertices)
-    pass_s = an_edge * warm["edges"] * unit * (math.sqrt(graph.edges) if work.root else 1.0)
+    pass_s = an_edge * warm["edges"] * unit * (graph.edges**JOINS if work.joins else 1.0)
+    if not gpus and graph.edges > work.beyond[0]:
+        pass_s *= work.beyond[1]
     vertices_s = a_vertex * graph.vertices * unit
     stays = gpus and work.brought is not None and plan.devices == 1 and len(plan.chunks) == 1
     call_s = (GPU_CALL_S if gpus else CORES_CALL_S) + (0.0 if stays else plan.attribute_seconds())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+JOINS = 0.3  # measured: triangles of RMAT 13 to 17 (0.2 to 0.4)
 Three = tuple[float, float, float]  # the least, the usual, the most
 
 
@@ -35,7 +36,8 @@ class Work(NamedTuple):
     sources: int = 0
     moved: tuple[float, float] = (1.0, 1.0)
     spread: float = 1.5
-    root: bool = False
+    joins: bool = False
+    beyond: tuple[int, float] = (1 << 62, 1.0)
     read: Three = (1, 1, 1)
     answer: int = 8
     brought: int | None = None

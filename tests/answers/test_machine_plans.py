@@ -51,6 +51,14 @@ def test_more_edges_take_no_less_time(name, machine):
         before = found
 
 
+def test_components_of_more_edges_than_one_thread_walks_take_less_time_on_cores():
+    """scc goes another way there; a GPU goes the same way for all."""
+    few, many = ((1 << 23) - 1, (1 << 23) + 1)
+    cores, gpu = ([planned("scc", machine, 1 << 20, edges)["usual"] for edges in (few, many)]
+                  for machine in ("laptop", "h100x1"))  # fmt: skip
+    assert cores[1] < cores[0] / 1.5 and gpu[1] >= gpu[0]
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_counts_and_the_store_that_has_them_give_one_plan(name, tmp_path):
     found = ALGORITHMS[name]

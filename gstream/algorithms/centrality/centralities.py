@@ -82,7 +82,7 @@ ALGORITHMS = (
         program="gstream.programs.eigenvector:Eigenvector",
         units=("gstream.programs.eigenvector:WeightedEigenvector",),
         proof_units=(".residual_proofs:spread_rank spread_weighed",),
-        work=Work(edges=1.1, gpu_edges=2.0, times=(10, 18, 100), spread=1.3),
+        work=Work(edges=1.5, gpu_edges=2.0, times=(10, 18, 100), spread=1.3),
     ),
     Algorithm(
         "hits", "hubs and authorities, each of sum 1 as NetworkX",
@@ -98,7 +98,7 @@ ALGORITHMS = (
         program="gstream.programs.hits:Authorities",
         units=("gstream.programs.hits:Hubs WeightedAuthorities WeightedHubs",),
         proof_units=(".residual_proofs:spread_rank spread_weighed",),
-        work=Work(edges=1.4, gpu_edges=6.0, times=(6, 18, 100), spread=1.4, answer=16),
+        work=Work(edges=1.6, gpu_edges=6.0, times=(6, 18, 100), spread=1.4, answer=16),
     ),
 )  # fmt: skip
 

@@ -53,7 +53,7 @@ ALGORITHMS = (
         weights=NOT_NEGATIVE, holds="40",
         program="gstream.programs.heat:Heat", units=("gstream.programs.inflow:Inflow",),
         proof_units=("spread_weights",),
-        work=Work(edges=1.4, gpu_edges=3.0, per="iterations", spread=1.4),
+        work=Work(edges=1.6, gpu_edges=3.0, per="iterations", spread=1.4),
     ),
     Algorithm(
         "circuit", "circuit simulation (CuSha, Garaph)",
@@ -67,7 +67,7 @@ ALGORITHMS = (
         program="gstream.programs.circuit:Circuit",
         units=("gstream.programs.inflow:Inflow",),
         proof_units=("spread_weights",),
-        work=Work(edges=1.4, gpu_edges=3.0, per="iterations", spread=1.4),
+        work=Work(edges=1.9, gpu_edges=3.0, per="iterations", spread=1.4),
     ),
     Algorithm(
         "neural", "neural network simulation (CuSha, Garaph)",

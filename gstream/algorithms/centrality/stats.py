@@ -49,7 +49,7 @@ ALGORITHM = Algorithm(
         "..density.joins:count_higher gather_higher close_triangles", ".counters:unite",
         ".residual_proofs:spread_rank spread_weighed",
     ),
-    work=Work(edges=0.3, gpu_edges=0.75, root=True, moved=(3.0, 12.0), spread=2.5, answer=16),
+    work=Work(edges=4.9, gpu_edges=21.0, joins=True, moved=(3.0, 12.0), spread=2.5, answer=16),
 )  # fmt: skip
 
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}

@@ -54,7 +54,7 @@ ALGORITHMS = (
         plan="program_of_wcc", proof=".component_proofs:certify_wcc", proof_bytes=26, certificate="exact",
         kept="4: trees",
         holds="8, directed 12", units=("cuda:components",),
-        work=Work(edges=0.02, gpu_edges=0.02, vertices=12, gpu_vertices=0.5, moved=(0.01, 1.0),
+        work=Work(edges=0.011, gpu_edges=0.02, vertices=6.3, gpu_vertices=0.5, moved=(0.01, 1.0),
                   spread=1.6, read=(0, 0.02, 1), answer=4, brought=0),
     ),
     Algorithm(

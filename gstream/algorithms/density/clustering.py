@@ -46,7 +46,7 @@ ALGORITHM = Algorithm(
         ".triangle_proofs:mark_near", "..support.simple:note_ends", ".triangle_proofs:count_between",
         ".weighted_joins:mark_strengths sum_strengths",
     ),
-    work=Work(edges=0.1, gpu_edges=0.25, root=True, moved=(2.0, 6.0), spread=2.5),
+    work=Work(edges=2.25, gpu_edges=7.0, joins=True, moved=(2.0, 6.0), spread=2.5),
 )  # fmt: skip
 
 

@@ -54,7 +54,7 @@ ALGORITHM = Algorithm(
         ".truss:count_supports mark_dying mark_next list_dying lose_triangles take_dying",
     ),
     proof_units=("..support.simple:note_ends count_simple", ".truss_proof:copy_lists"),
-    work=Work(edges=1.2, gpu_edges=6.0, root=True, moved=(2.0, 8.0), spread=2.5, answer=0),
+    work=Work(edges=29.0, gpu_edges=170.0, joins=True, moved=(2.0, 8.0), spread=2.5, answer=0),
 )  # fmt: skip
 
 VERTEX_BYTES = 24  # of a block: where a vertex's entries start and end, and where its dying edges end

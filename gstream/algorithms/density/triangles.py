@@ -49,7 +49,7 @@ ALGORITHM = Algorithm(
     proof_units=(
         ".triangle_proofs:mark_near", "..support.simple:note_ends", ".triangle_proofs:count_between",
     ),
-    work=Work(edges=0.095, gpu_edges=0.2, root=True, moved=(2.0, 6.0), spread=2.5),
+    work=Work(edges=1.8, gpu_edges=5.6, joins=True, moved=(2.0, 6.0), spread=2.5),
 )  # fmt: skip
 
 

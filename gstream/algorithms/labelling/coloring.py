@@ -43,7 +43,7 @@ ALGORITHM = Algorithm(
     kept="17: colours, colours of neighbours, neighbours ahead that have none",
     holds="17, degrees at first, reordered 4 more then",
     units=(".palette:count_ahead give_colors tell_behind",), proof_units=(".palette:check_colors",),
-    work=Work(edges=12.5, gpu_edges=300.0, moved=(10.0, 100.0), spread=2.0, answer=4),
+    work=Work(edges=9.1, gpu_edges=300.0, moved=(10.0, 100.0), spread=2.0, answer=4),
 )  # fmt: skip
 
 

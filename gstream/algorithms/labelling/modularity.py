@@ -50,7 +50,7 @@ ALGORITHM = Algorithm(
     weights=NOT_NEGATIVE, holds="64, reordered 4 more",
     units=("sum_inside sum_inside_weighed", "..centrality.residual_proofs:spread_rank spread_weighed"),
     proof_units=("sum_between sum_between_weighed",),
-    work=Work(edges=6.0, gpu_edges=1.0, vertices=60, gpu_vertices=60, moved=(1.0, 3.0), spread=2.5, answer=16),
+    work=Work(edges=11.0, gpu_edges=1.0, vertices=110, gpu_vertices=60, moved=(1.0, 3.0), spread=2.5, answer=16),
 )  # fmt: skip
 
 VERTEX_BYTES = 64  # while communities are read, and of sums

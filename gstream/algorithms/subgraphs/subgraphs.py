@@ -63,7 +63,7 @@ ALGORITHMS = (
         kept="0.25: sets; rows of each page",
         holds="2, reordered and undirected 4 more",
         units=(".extract:count_edges",), proof_units=(".extract:sum_edges sum_plain_edges",),
-        work=Work(edges=2.2, gpu_edges=50.0, moved=(1.0, 1.0), spread=3.0, answer=2),
+        work=Work(edges=1.55, gpu_edges=50.0, moved=(1.0, 1.0), spread=3.0, answer=2),
     ),
     Algorithm(
         "egonet", "edges among the vertices within some edges of a source",
@@ -86,7 +86,7 @@ ALGORITHMS = (
             "..traversal.float_proof:check_lengths", "..traversal.nearest:nearest_by_weight spread_hops",
             ".extract:sum_edges sum_plain_edges",
         ),
-        work=Work(edges=5.0, gpu_edges=10.0, moved=(1.0, 1.5), spread=6.0, answer=2),
+        work=Work(edges=3.7, gpu_edges=10.0, moved=(1.0, 1.5), spread=6.0, answer=2),
     ),
     Algorithm(
         "cross", "edges from some vertices to others",
@@ -101,7 +101,7 @@ ALGORITHMS = (
         kept="0.25: sets; rows of each page",
         holds="2, reordered and undirected 4 more",
         units=(".extract:count_edges",), proof_units=(".extract:sum_edges sum_plain_edges",),
-        work=Work(edges=2.0, gpu_edges=50.0, moved=(1.0, 1.0), spread=3.0, answer=2),
+        work=Work(edges=1.1, gpu_edges=50.0, moved=(1.0, 1.0), spread=3.0, answer=2),
     ),
 )  # fmt: skip
 

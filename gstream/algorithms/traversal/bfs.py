@@ -52,7 +52,7 @@ ALGORITHMS = (
         program="gstream.programs.bfs:BFS",
         units=(".nearest:open_words draw open_pushing open_childless nearest_by_hops least_key", ".later:step_on"),
         proof_units=(".distance_proofs:check_hops",),
-        work=Work(edges=0.5, gpu_edges=0.4, vertices=25, gpu_vertices=2, moved=(0.1, 1.2), answer=8,
+        work=Work(edges=0.35, gpu_edges=0.4, vertices=17.5, gpu_vertices=2, moved=(0.1, 1.2), answer=8,
                   switched=(("predecessors", 0.35),)),
     ),
     Algorithm(
@@ -66,7 +66,7 @@ ALGORITHMS = (
         proof_units=(
             ".nearest:nearest_by_hops", ".distance_proofs:check_hops", ".bothways:check_both",
         ),
-        work=Work(edges=0.05, gpu_edges=0.1, vertices=1.5, gpu_vertices=1, moved=(0.1, 1.0), spread=4.0,
+        work=Work(edges=0.03, gpu_edges=0.1, vertices=0.8, gpu_vertices=1, moved=(0.1, 1.0), spread=4.0,
                   read=(0, 0.9, 1), answer=4),
     ),
 )  # fmt: skip

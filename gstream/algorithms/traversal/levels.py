@@ -47,7 +47,7 @@ ALGORITHM = Algorithm(
     kept="12, weighted 20: in-edges left, levels, distances",
     holds="16, weighted 24", weights=ANY,
     units=("take_level peel reach_out find_above",), proof_units=("levels_again distances_again",),
-    work=Work(edges=4.5, gpu_edges=300.0, moved=(2.0, 100.0), spread=4.0),
+    work=Work(edges=3.15, gpu_edges=300.0, moved=(2.0, 100.0), spread=4.0),
 )  # fmt: skip
 
 SHOWN = 10  # vertices of a cycle in a message, at most

@@ -63,7 +63,7 @@ ALGORITHM = Algorithm(
     proof_units=(
         ".distance_proofs:check_paths", "gstream.programs.sssp:SSSP64", ".float_proof:check_lengths",
     ),
-    work=Work(gpu_edges=0.2, times=(3, 6, 20), moved=(0.2, 0.8), spread=1.6,
+    work=Work(edges=1.2, gpu_edges=0.2, times=(3, 6, 20), moved=(0.2, 0.8), spread=1.6,
               switched=(("predecessors", 0.7), ("float64", 1.1))),
 )  # fmt: skip
 
