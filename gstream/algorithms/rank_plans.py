@@ -27,7 +27,7 @@ class PaperSlices:
     """As gstream.engine.own_slices.OwnSlices, of a graph like RMAT's in parts that were never written."""
 
     def __init__(self, ranks: int) -> None:
-        self._ranks = ranks
+        self._ranks, self.splits = ranks, True
 
     def plan(self, code: Any, graph: Graph, options: RunOptions, make: Callable[[Graph], Plan]) -> Plan:
         """As of OwnSlices."""
@@ -35,9 +35,10 @@ class PaperSlices:
         if not tables or not is_local(code):
             return make(graph)
         told = volumes(graph.vertices, graph.edges, self._ranks, 0, not code.idempotent)
+        part = -(-graph.vertices // self._ranks)
         count = min(graph.vertices, graph.vertices // self._ranks + len(set(tables)) * told.mirrors + told.listed)
         try:
-            return make(replace(graph, vertices=count, of=graph.vertices, tables=tables, head_rows={}))
+            return make(replace(graph, vertices=count, of=graph.vertices, slice=part, tables=tables, head_rows={}))
         except CapError:
             return make(graph)
 

@@ -83,6 +83,11 @@ class OwnSlices:
         self._ranks = ranks if local else None
         self._exchanges: dict[str, OwnSliceExchange] = {}  # by the name of the ids, which are numbered for each
 
+    @property
+    def splits(self) -> bool:
+        """Whether ranks may have the state of their slices alone."""
+        return self._ranks is not None
+
     def plan(self, code: Any, graph: Graph, options: RunOptions, make: Callable[[Graph], Plan]) -> Plan:
         """make(graph), of the rank's own slice and mirrors where that will do. All ranks make this call alike."""
         local = self._graph(code, graph, options)
@@ -109,7 +114,7 @@ class OwnSlices:
         ids = self._ids(self._ranks, known, options.trace)
         local = {name: ids.table(table, self._store.topology(name).reader) for name, table in known.items()}
         return replace(
-            graph, vertices=ids.count, of=graph.vertices, own=ids, head_rows={},
+            graph, vertices=ids.count, of=graph.vertices, slice=ids.own[1] - ids.own[0], own=ids, head_rows={},
             tables={name: local[table.name] for name, table in tables.items()},
         )  # fmt: skip
 

@@ -37,8 +37,8 @@ class Graph:
     apart: devices whose memory another one can't read, so that what they merge is copied piece by piece. turned: an
     edge's ends have changed places, so that tables["out"] are the store's in-pages. by_degree: the first vertices have
     the most edges. of: ranks share the run, of a graph of so many vertices, and this one has the state of its own slice
-    and mirrors alone; 0: of all. own: which they are (None on paper). in_parts: the store is a rank's part. stays: each
-    rank keeps the values of its slice alone at the end.
+    and mirrors alone; 0: of all. slice: vertices of its slice. own: which they are (None on paper). in_parts: the store
+    is a rank's part. stays: each rank keeps the values of its slice alone at the end.
     """
 
     vertices: int
@@ -52,6 +52,7 @@ class Graph:
     turned: bool = False
     by_degree: bool = False
     of: int = 0
+    slice: int = 0
     own: OwnIds | None = None
     in_parts: bool = False
     stays: bool = False

@@ -168,7 +168,10 @@ class Memory:
         needs = code.reads() & {"degree", "in_degree"}
         if code.idempotent:
             needs |= {"degree"}  # frontiers are weighed by their edges
-        held = {"degrees": graph.vertices * graph.degree_bytes * len(needs), "parameters": code.own.nbytes}
+        given = code.own.nbytes
+        if graph.of and type(code.program).of_slices:  # what is given, and a copy by numbers
+            given = 2 * 8 * graph.vertices * code.own.shape[1]
+        held = {"degrees": graph.vertices * graph.degree_bytes * len(needs), "parameters": given}
         if layout.heads:
             held["heads"] = graph.head_rows[graph.tables["in"].name] * HEAD_NEIGHBOURS * graph.id_bytes
         values = graph.vertices * code.value_dtype.itemsize
@@ -179,11 +182,10 @@ class Memory:
         if self.options.checkpoint is not None:
             bitmaps = 2 * 8 * -(-graph.whole // 64)
             held["checkpoint"] = bitmaps + (0 if layout.resident and self.copies else values)
-        if graph.of and not (graph.stays and graph.own):
+        if graph.of and graph.stays:
+            held["values of the slice"] = graph.slice * (2 * code.value_dtype.itemsize + ROW_BYTES)
+        elif graph.of:
             held["values of all ranks"] = graph.of * code.value_dtype.itemsize
-        elif graph.of and graph.own:
-            first, last = graph.own.own
-            held["values of the slice"] = (last - first) * (2 * code.value_dtype.itemsize + ROW_BYTES)
         return {name: size for name, size in held.items() if size}
 
     def fit(self) -> list[DeviceFit]:

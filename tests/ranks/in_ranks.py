@@ -72,7 +72,8 @@ def apart(folder: Path, ranks: Ranks) -> str:
     of_slices = {"source": 1, "predecessors": False}
     for store, what, own, off in (
         ("wide", "pagerank", {"iterations": 2}, 1e-6), ("directed", Shares(), {}, 1e-6), ("wide", "bfs", of_slices, 0),
-        ("weighted", "sssp", of_slices, 0),
+        ("weighted", "sssp", of_slices, 0), ("directed", "bfs", {"source": 1}, 0), ("wide", "bfs", {"source": 1}, 0),
+        ("undirected", "bfs", {"source": [1, 5]}, 0),
     ):  # fmt: skip
         case = Case(store, what, own, {} if own else {"max_supersteps": 2})
         alone, found = run(folder, case, None), run(folder, case, ranks, in_parts=True)
@@ -86,7 +87,8 @@ def apart(folder: Path, ranks: Ranks) -> str:
             "" if [row["vertex"] for row in found.top(9)] == [row["vertex"] for row in alone.top(9)] else "the best; "
         )
         told += "" if np.isclose(found.at(7)[name], alone.at(7)[name], 1e-6) else "one row; "
-        told += "" if found._columns[0].held.of_ranks else "a rank has all values; "
+        whole = [one.name for one in found._columns if one.held is None or not one.held.of_ranks]
+        told += "" if not whole else f"{store}: a rank has all of {whole}; "
         told += "" if not own or is_planned_apart(folder, case, ranks) else f"{what}: all values are planned; "
     return told
 

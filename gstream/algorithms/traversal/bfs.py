@@ -122,9 +122,9 @@ def program_of_bfs(
     ids = source_ids(source, "bfs")
     if depth_limit is not None and depth_limit < 0:
         raise UsageError(f"--depth-limit {depth_limit}: is negative; it counts edges from the source. Pass 0 or more.")
+    session.let_stay(whole=whole or targets is not None or start is not None)
     if predecessors or session.proof_bytes:  # a certificate looks for predecessors that are not there
         session.foresee(later=predecessor_bytes(session, BFS.value.dtype, weighted=False))
-    session.let_stay(whole=whole or predecessors or targets is not None or start is not None)
     return BFS(source=ids)
 
 
@@ -164,7 +164,8 @@ def distance_column(distance: np.ndarray | Held, ldbc_missing: str, dtype: Any =
 
 def predecessor_column(session: Session, predecessor: np.ndarray | Held) -> Column:
     """Predecessors: null at sources and where there is no path."""
-    return Column("predecessor", predecessor, session.none, holds="store")
+    natural = isinstance(predecessor, Held) and predecessor.of_ranks
+    return Column("predecessor", predecessor, session.none, holds="natural" if natural else "store")
 
 
 def count_reached(session: Session, distance: np.ndarray | Held) -> int:

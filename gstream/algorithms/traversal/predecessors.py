@@ -26,6 +26,7 @@ from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import FAR
 from gstream.algorithms.traversal import nearest
 from gstream.algorithms.traversal.shares import Shares
+from gstream.algorithms.traversal.slice_predecessors import predecessors_of_slices, slices_bytes
 from gstream.devices.job import DeviceMemoryError
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits, set_bits
 from gstream.records import bytes_of
@@ -37,10 +38,13 @@ HOPS = np.dtype(np.uint32)
 def find_predecessors(session: Session, distance: Any, sources: np.ndarray, weighted: bool) -> tuple[Any, int]:
     """(id[V] in store order, `session.none` for sources and vertices that are not reached; vertices that are).
 
+    Where each rank has the distances of its slice, they are natural indices, and held so, too.
     distance: u4[V] (BFS) or the distances of SSSP; sources: uint64[k] store IDs. Where a device holds the distances,
     and finds the predecessors, it holds these, too.
     """
     vertices, device = len(distance), session.engine.devices[0]
+    if not weighted and (own := predecessors_of_slices(session, distance, sources)) is not None:
+        return own, count_others(session, distance, unreached(distance.dtype))
     if not weighted and (found := _on_gpu(session, distance)) is not None:
         return found, count_others(session, distance, unreached(distance.dtype))
     distance, predecessor = on_host(distance), device.take(vertices, session.id_dtype)
@@ -61,6 +65,8 @@ def find_predecessors(session: Session, distance: Any, sources: np.ndarray, weig
 
 def predecessor_bytes(session: Session, distance: np.dtype, weighted: bool) -> int:
     """Bytes that `find_predecessors` takes in all, as many at least, and a look at the depth of their tree."""
+    if not weighted and session.stays and session.engine.own.splits:
+        return slices_bytes(session)
     return held_bytes(session, distance, weighted) + max(session.least_pages(weighted), session.meta.vertices)
 
 

@@ -30,6 +30,33 @@ class RankValues(Held):
     def nbytes(self) -> int:
         return self._empty(1).nbytes * self.size
 
+    @property
+    def part(self) -> Range:
+        """The slice of this rank, by store IDs."""
+        return self._slices[self.ranks.rank]
+
+    @property
+    def own(self) -> np.ndarray:
+        """The values of it."""
+        return self._own
+
+    def alike(self, own: np.ndarray) -> RankValues:
+        """Other values of the same slices."""
+        return RankValues(self.ranks, own, self._slices)
+
+    def naturals(self, store: Store) -> np.ndarray:
+        """uint64[n]: natural indices of the rank's slice; of another order than that, told by the ranks of the rows."""
+        begin, end = self.part
+        if store.meta.order == "natural":
+            return np.arange(begin, end, dtype=np.uint64)
+        first, stored, places = self._places(store)
+        asked, found = self.ranks.everybody([len(one) for one in places]), np.empty(end - begin, np.uint64)
+        for to, source in self._partners():
+            room = np.empty((2, asked[source][self.ranks.rank]), np.uint64)
+            self.ranks.swap(np.stack([stored[places[to]], places[to].astype(np.uint64) + first]), to, room, source)
+            found[room[0].astype(np.int64) - begin] = room[1]
+        return found
+
     def _empty(self, count: int) -> np.ndarray:
         """Room for values."""
         return np.empty((count, *self._own.shape[1:]), self.dtype)
@@ -75,19 +102,25 @@ class RankValues(Held):
 
     def _rows_of(self, store: Store) -> HeldRows:
         """Rows that have another order than the store: their values come from the ranks of their slices."""
-        ranks, rank, size = self.ranks, self.ranks.rank, self.ranks.size
-        first, last = (self.size * number // size for number in (rank, rank + 1))
-        wanted = store.store_ids(first, last).astype(np.uint64)
-        ends = np.array([end for _, end in self._slices], np.uint64)  # an empty slice ends where those before do
-        owner = np.searchsorted(ends, wanted, "right")
-        places = [np.flatnonzero(owner == number) for number in range(size)]
-        asked = ranks.everybody([len(one) for one in places])
-        found, begin = self._empty(last - first), self._slices[rank][0]
-        found[places[rank]] = self._own[wanted[places[rank]].astype(np.int64) - begin]
-        for step in range(1, size):
-            to, source = (rank + step) % size, (rank - step) % size
+        ranks, rank, begin = self.ranks, self.ranks.rank, self.part[0]
+        first, wanted, places = self._places(store)
+        asked, found = ranks.everybody([len(one) for one in places]), self._empty(len(wanted))
+        for to, source in self._partners():
             others, values = np.empty(asked[source][rank], np.uint64), self._empty(len(places[to]))
             ranks.swap(wanted[places[to]], to, others, source)
             ranks.swap(self._own[others.astype(np.int64) - begin], source, values, to)
             found[places[to]] = values
         return HeldRows(first, found, ranks.everybody)
+
+    def _places(self, store: Store) -> tuple[int, np.ndarray, list[np.ndarray]]:
+        """(the rank's first row, uint64[n] store IDs of its rows, int64[k] of which each rank has the values)."""
+        first, last = (self.size * number // self.ranks.size for number in (self.ranks.rank, self.ranks.rank + 1))
+        stored = store.store_ids(first, last).astype(np.uint64)
+        ends = np.array([end for _, end in self._slices], np.uint64)  # an empty slice ends where those before do
+        owner = np.searchsorted(ends, stored, "right")
+        return first, stored, [np.flatnonzero(owner == number) for number in range(self.ranks.size)]
+
+    def _partners(self) -> list[tuple[int, int]]:
+        """(whom to give, whom to take from), one after the other, itself at first."""
+        rank, size = self.ranks.rank, self.ranks.size
+        return [((rank + step) % size, (rank - step) % size) for step in range(size)]
