@@ -1,8 +1,9 @@
 """Coded pages to pages (pagestore/coding/form.py), and whether one may be read at all.
 
 `sound` follows the planes of every chunk, so that no length, offset or count leads out of the coded page or of the page
-made from it: 0.2 ns an edge. `decode_page` trusts it, and so do the kernels of GPUs. What the fields say is not looked
-at: neighbours and vertices of a forged page may be any, as those of a page that is not coded (pagestore/check.py).
+made from it: 0.2 ns an edge. `decode_page` trusts it, and so do the kernels of GPUs. A forged page may have any
+neighbours and vertices. `decode_page` tells the greatest neighbour. Where that is too great, the page is checked as one
+that is not coded (pagestore/check.py).
 """
 
 from __future__ import annotations
