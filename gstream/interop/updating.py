@@ -30,6 +30,7 @@ def update_files(
     """
     from pagestore.inputs import open_source
     from pagestore.inputs.identify import input_files
+    from pagestore.manifest import is_parts
     from pagestore.store import open_store
     from pagestore.update import Changes, update
 
@@ -39,7 +40,11 @@ def update_files(
     refuse_existing_store(path, bool(given.get("force")))
     workdir = None if given.get("workdir") is None else Path(given["workdir"])
     memory = memory_bytes(given.get("memory"))
+    if is_parts(store):
+        raise _of_parts(store)
     with open_store(store, given.get("stripe") or ()) as opened, ExitStack() as stack:
+        if opened.meta.parts:
+            raise _of_parts(store)
         scratch = stack.enter_context(reading_folder(path, workdir))
         sources = []
         for which, files in enumerate((add, remove)):
@@ -59,3 +64,10 @@ def update_files(
         opened_sources = [source for source in sources if source is not None]
         report.notes[:0] = [f"{line}." for source in opened_sources for line in source.doubts]
         return report, [f"{line}." for source in opened_sources for line in source.assumptions]
+
+
+def _of_parts(store: Path) -> UsageError:
+    return UsageError(
+        f"{store}: is a graph in parts, or one of them, which take no changes. Update the store that was split, then "
+        "split the new one: gstream split NEW PARTS --parts N."
+    )

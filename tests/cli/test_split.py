@@ -43,9 +43,17 @@ def test_a_store_is_split_shown_checked_and_exported(gstream: Command, web):
 
 def test_one_process_is_told_how_to_start_ranks(gstream: Command, web):
     assert gstream("split", "web.gs", "web.parts", "--parts", "2").returncode == 0
+    (web / "edges.txt").write_text("1 2\n")
     for store in ("web.parts", "web.parts/part-00001.gs"):
         done = gstream("run", "wcc", store)
         assert done.returncode == 2 and "mpiexec -n 2 gstream run ALGORITHM web.parts." in done.stderr
+        changed = gstream("update", store, "new.gs", "--add", "edges.txt")
+        assert (
+            changed.returncode == 2
+            and changed.stderr.startswith(f"{store}: ")
+            and len(changed.stderr.splitlines()) == 1
+        )
+        assert "Update the store that was split" in changed.stderr and not (web / "new.gs").exists()
     again = gstream("split", "web.gs", "web.parts", "--parts", "3")
     assert again.returncode == 2 and "exists. Pass --force" in again.stderr
 

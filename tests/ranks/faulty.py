@@ -53,7 +53,7 @@ def ahead_here(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 fsync, HERE = os.fsync, os.getcwd()
-if os.environ.get("PMI_RANK") == RANK:
+if os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK")) == RANK:
     if KIND == "kill":
         Keeper._between = ahead(Keeper._between)
         os.fsync, os.replace = ahead_here(os.fsync), ahead_here(os.replace)

@@ -11,6 +11,7 @@ import gstream
 
 HERE = Path(__file__).parent
 CUDA_TESTS = HERE.parent / "cuda"
+RULE = "-" * 74 + "\n"
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
 
 
@@ -37,6 +38,13 @@ def launched(
     return subprocess.run(
         command, cwd=cwd, env=environment(fault, path), capture_output=True, text=True, timeout=seconds
     )
+
+
+def lines_of_ours(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """Standard error without what mpiexec says: MPICH's lines, and Open MPI's between two rules."""
+    own = "".join(done.stderr.split(RULE)[::2]).replace("\0", "")
+    ours = [line for line in own.splitlines() if line and not line.startswith(("application called", "=", "["))]
+    return [line for line in ours if "MPI_Abort" not in line or "Traceback" in line]
 
 
 def split_all(stores: Path, count: int) -> None:

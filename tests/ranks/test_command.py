@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from rank_processes import MPIEXEC, environment, mpiexec
+from rank_processes import MPIEXEC, environment, lines_of_ours, mpiexec
 
 import gstream
 from tests.cli.command import ENDLESS
@@ -25,7 +25,7 @@ import os
 
 from gstream import MIN, Program, u32
 
-if os.environ["PMI_RANK"] == "1":
+if os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK")) == "1":
     raise ValueError("no such parameter")
 
 
@@ -67,7 +67,7 @@ def test_the_answer_is_a_folder_with_a_file_a_rank(stores: Path, tmp_path: Path,
     with gstream.open(store, devices="host") as graph:
         whole = graph.wcc(certify=False).to_arrow()
     assert pyarrow.concat_tables(tables).equals(whole) and min(map(len, tables)) > 0
-    summary = json.loads(done.stdout)
+    summary = json.loads(done.stdout.splitlines()[0])
     assert summary["rows"] == len(whole) and summary["ranks"]["ranks"] == 3
     assert summary["ranks"]["alone"] == (summary["ranks"]["bytes_exchanged"] == 0) == (not ranks)
 
@@ -98,7 +98,7 @@ def test_what_fails_on_all_ranks_is_said_once(stores: Path, tmp_path: Path, word
         2, "-m", "gstream", "run", *[word.format(store=stores / "directed.gs") for word in words], cwd=tmp_path
     )
     assert done.returncode == code
-    assert said in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+    assert said in done.stderr and len(lines_of_ours(done)) == 1, done.stderr
 
 
 def test_a_run_on_parts_names_the_folder_and_traces_what_it_exchanges(stores: Path, tmp_path: Path):

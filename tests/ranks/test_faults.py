@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from rank_processes import HERE, MPIEXEC, launched, mpiexec
+from rank_processes import HERE, MPIEXEC, launched, lines_of_ours, mpiexec
 
 END_SECONDS = 120.0  # a launcher that hangs; how fast ranks end is measured elsewhere
 OF_ANOTHER_VERSION = """
@@ -23,12 +23,6 @@ from gstream.cli.main import main
 
 sys.exit(main())
 """
-
-
-def lines_of_ours(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """Standard error without what mpiexec says."""
-    ours = [line for line in done.stderr.splitlines() if line and not line.startswith(("application called", "=", "["))]
-    return [line for line in ours if "MPI_Abort" not in line and "Traceback" not in line or "Traceback" in line]
 
 
 @pytest.mark.parametrize(
