@@ -82,7 +82,7 @@ ALGORITHMS = (
         program="gstream.programs.eigenvector:Eigenvector",
         units=("gstream.programs.eigenvector:WeightedEigenvector",),
         proof_units=(".residual_proofs:spread_rank spread_weighed",),
-        work=Work(edges=1.5, gpu_edges=2.0, times=(10, 18, 100), spread=1.3),
+        work=Work(edges=1.35, gpu_edges=2.0, times=(10, 18, 100), spread=1.3),
     ),
     Algorithm(
         "hits", "hubs and authorities, each of sum 1 as NetworkX",

@@ -41,7 +41,7 @@ ALGORITHM = Algorithm(
     kept="1: whether in the set, out or open",
     holds="5 and degrees, reordered 4 more",
     units=("block push_out",), proof_units=("check_set",),
-    work=Work(edges=1.6, gpu_edges=30.0, moved=(2.0, 5.0), spread=1.8, answer=1),
+    work=Work(edges=1.9, gpu_edges=30.0, moved=(2.0, 5.0), spread=1.8, answer=1),
 )  # fmt: skip
 
 u8: Any = np.uint8
