@@ -73,7 +73,7 @@ def apart(folder: Path, ranks: Ranks) -> str:
     for store, what, own, off in (
         ("wide", "pagerank", {"iterations": 2}, 1e-6), ("directed", Shares(), {}, 1e-6), ("wide", "bfs", of_slices, 0),
         ("weighted", "sssp", of_slices, 0), ("directed", "bfs", {"source": 1}, 0), ("wide", "bfs", {"source": 1}, 0),
-        ("undirected", "bfs", {"source": [1, 5]}, 0),
+        ("undirected", "bfs", {"source": [1, 5]}, 0), ("weighted", "sssp", {"source": 1}, 0),
     ):  # fmt: skip
         case = Case(store, what, own, {} if own else {"max_supersteps": 2})
         alone, found = run(folder, case, None), run(folder, case, ranks, in_parts=True)

@@ -40,9 +40,9 @@ def launched(
     )
 
 
-def lines_of_ours(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """Standard error without what mpiexec says: MPICH's lines, and Open MPI's between two rules."""
-    own = "".join(done.stderr.split(RULE)[::2]).replace("\0", "")
+def lines_of_ours(said: str) -> list[str]:
+    """Standard error of a command without what mpiexec says: MPICH's lines, and Open MPI's between two rules."""
+    own = "".join(said.split(RULE)[::2]).replace("\0", "")
     ours = [line for line in own.splitlines() if line and not line.startswith(("application called", "=", "["))]
     return [line for line in ours if "MPI_Abort" not in line or "Traceback" in line]
 

@@ -98,7 +98,7 @@ def test_what_fails_on_all_ranks_is_said_once(stores: Path, tmp_path: Path, word
         2, "-m", "gstream", "run", *[word.format(store=stores / "directed.gs") for word in words], cwd=tmp_path
     )
     assert done.returncode == code
-    assert said in done.stderr and len(lines_of_ours(done)) == 1, done.stderr
+    assert said in done.stderr and len(lines_of_ours(done.stderr)) == 1, done.stderr
 
 
 def test_a_run_on_parts_names_the_folder_and_traces_what_it_exchanges(stores: Path, tmp_path: Path):
@@ -180,5 +180,5 @@ def test_sigterm_to_one_rank_keeps_the_run(stores: Path, tmp_path: Path, ranks):
         time.sleep(0.01)
     os.kill(max(loaded(tmp_path)), signal.SIGTERM)
     said = launcher.communicate(timeout=END_SECONDS)[1]
-    assert launcher.returncode == 143 and len(said.splitlines()) == 1, said
+    assert launcher.returncode == 143 and len(lines_of_ours(said)) == 1, said
     assert said.startswith("stopped by SIGTERM; kept: holds the run's checkpoint after superstep"), said

@@ -40,7 +40,7 @@ sys.exit(main())
 def test_a_rank_that_runs_out_of_something(stores: Path, tmp_path: Path, fault, words, code, said):
     run = ("run", f"{HERE}/faulty.py:Hops", stores / "directed.gs", "-o", "out", "--ranks", "share", *words)
     done = mpiexec(2, "-m", "gstream", *run, cwd=tmp_path, seconds=END_SECONDS, fault=fault)
-    ours = lines_of_ours(done)
+    ours = lines_of_ours(done.stderr)
     assert done.returncode == code and len(ours) == 1 and said in ours[0], done.stderr
     assert not (tmp_path / "out").exists()
     if words:
@@ -72,7 +72,7 @@ def in_two(tmp_path: Path, first: list[object], second: list[object], store: Pat
 def test_ranks_of_different_versions_are_refused(stores: Path, tmp_path: Path):
     (tmp_path / "other.py").write_text(OF_ANOTHER_VERSION)
     done = in_two(tmp_path, ["-m", "gstream"], [tmp_path / "other.py"], stores / "directed.gs")
-    assert done.returncode == 2 and len(lines_of_ours(done)) == 1, done.stderr
+    assert done.returncode == 2 and len(lines_of_ours(done.stderr)) == 1, done.stderr
     assert "is gstream 0.0.1, and rank 0 on" in done.stderr and not (tmp_path / "out").exists()
 
 
@@ -85,6 +85,6 @@ def test_a_store_that_is_damaged_for_one_rank(stores: Path, tmp_path: Path):
     began = time.monotonic()
     done = in_two(tmp_path, ["-m", "gstream"], ["-m", "gstream"], stores / "directed.gs")
     assert time.monotonic() - began < END_SECONDS
-    ours = lines_of_ours(done)
+    ours = lines_of_ours(done.stderr)
     assert done.returncode == 4 and len(ours) == 1 and ours[0].startswith("rank 1 on "), done.stderr
     assert not (tmp_path / "out").exists()

@@ -26,7 +26,7 @@ from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import FAR
 from gstream.algorithms.traversal import nearest
 from gstream.algorithms.traversal.shares import Shares
-from gstream.algorithms.traversal.slice_predecessors import predecessors_of_slices, slices_bytes
+from gstream.algorithms.traversal.slice_predecessors import keep_slices, predecessors_of_slices, slices_bytes
 from gstream.devices.job import DeviceMemoryError
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits, set_bits
 from gstream.records import bytes_of
@@ -43,7 +43,7 @@ def find_predecessors(session: Session, distance: Any, sources: np.ndarray, weig
     and finds the predecessors, it holds these, too.
     """
     vertices, device = len(distance), session.engine.devices[0]
-    if not weighted and (own := predecessors_of_slices(session, distance, sources)) is not None:
+    if (own := predecessors_of_slices(session, distance, weighted)) is not None:
         return own, count_others(session, distance, unreached(distance.dtype))
     if not weighted and (found := _on_gpu(session, distance)) is not None:
         return found, count_others(session, distance, unreached(distance.dtype))
@@ -65,8 +65,9 @@ def find_predecessors(session: Session, distance: Any, sources: np.ndarray, weig
 
 def predecessor_bytes(session: Session, distance: np.dtype, weighted: bool) -> int:
     """Bytes that `find_predecessors` takes in all, as many at least, and a look at the depth of their tree."""
-    if not weighted and session.stays and session.engine.own.splits:
-        return slices_bytes(session)
+    by_slices = slices_bytes(session, weighted) if session.stays and keep_slices(session, weighted) else None
+    if by_slices is not None:
+        return by_slices
     return held_bytes(session, distance, weighted) + max(session.least_pages(weighted), session.meta.vertices)
 
 

@@ -34,6 +34,7 @@ from gstream.algorithms.traversal import float_sums
 from gstream.algorithms.traversal.bfs import count_reached, distance_column, predecessor_column, refuse_ends
 from gstream.algorithms.traversal.later import go_on
 from gstream.algorithms.traversal.predecessors import find_predecessors, held_bytes, predecessor_bytes
+from gstream.algorithms.traversal.slice_predecessors import keep_slices
 from gstream.algorithms.traversal.targets import Targets
 from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
 from gstream.records.held import Held
@@ -139,7 +140,8 @@ def program_of_sssp(
     ids = source_ids(source, "sssp")
     program = program_for(session.meta, float64)(source=ids)
     dtype = program.value.dtype
-    session.let_stay(whole=predecessors or any(given is not None for given in (cutoff, targets, start)))
+    whole = predecessors and not keep_slices(session, weighted=True)
+    session.let_stay(whole=whole or any(given is not None for given in (cutoff, targets, start)))
     above_bytes = predecessor_bytes(session, dtype, weighted=True)
     if predecessors or session.proof_bytes:  # a certificate looks for them, too
         session.foresee(later=above_bytes)
