@@ -248,8 +248,6 @@ class BatchQueue:
                  decoder.decode_weights)
             )  # fmt: skip
         kept, moved = pool.kept.get(table.name), 0
-        if kept is not None and (known := kept.decoding(numbers, to, [kind[2:] for kind in kinds])):
-            return Copied(0, 0, known)
         here = np.zeros(len(numbers), bool) if kept is None else kept.admit(numbers)[0]
         for weights, (array, begins, address, width, decode) in enumerate(kinds):
             assert begins is not None

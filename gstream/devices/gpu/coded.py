@@ -88,39 +88,6 @@ class KeptCoded:
         self._sizes = [table.coded_sizes(of) for of in (False, True)[: 1 + weights]]
         self._begins = [np.full(table.pages, -1, np.int64) for _ in self._sizes]
         self._room, self._used = memory.take(nbytes, np.uint8), 0
-        self._runs: dict[tuple[int, int], list[list[tuple[int, int, int]]]] = {}
-
-    def decoding(self, numbers: np.ndarray, to: np.ndarray, kinds: list[tuple[int, int, Any]]) -> list[partial[None]]:
-        """What decodes pages that follow each other and are all here, into rows that do so; [] for others. kinds:
-        (address of rows, bytes of one, decode) of pages and of weights."""
-        first, end = int(numbers[0]), int(numbers[-1]) + 1
-        work: list[partial[None]] = []
-        if end - first != len(numbers) or not (np.diff(to) == 1).all():
-            return work
-        for stretches, (address, width, decode) in zip(self._all_of(first, end), kinds, strict=False):
-            rows = address + (int(to[0]) - first) * width
-            work += [partial(decode, low, high, there, rows + low * width) for low, high, there in stretches]
-        return work
-
-    def _all_of(self, first: int, end: int) -> list[list[tuple[int, int, int]]]:
-        """Of pages [first, end), and of their weights: (first page, end page, address) of each stretch without a gap;
-        [] if not all are here. Those that are stay, so it is worked out once: supersteps would wait for it."""
-        if (first, end) not in self._runs:
-            if (self._begins[0][first:end] < 0).any():
-                return []
-            self._runs[first, end] = [
-                self._stretches(first, sizes[first:end], begins[first:end])
-                for sizes, begins in zip(self._sizes, self._begins, strict=True)
-            ]
-        return self._runs[first, end]
-
-    def _stretches(self, first: int, sizes: np.ndarray, begins: np.ndarray) -> list[tuple[int, int, int]]:
-        breaks = (np.flatnonzero(begins[:-1] + sizes[:-1] != begins[1:]) + 1).tolist()
-        address = self._room.address
-        return [
-            (first + low, first + high, address + int(begins[low]))
-            for low, high in zip([0, *breaks], [*breaks, len(begins)], strict=True)
-        ]  # fmt: skip
 
     def admit(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(bool[n]: which pages are here, bool[n]: which have a place from now on, where the caller puts them)."""
