@@ -28,6 +28,7 @@ from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal.bothways import near_both
 from gstream.algorithms.traversal.later import go_on
 from gstream.algorithms.traversal.predecessors import find_predecessors, predecessor_bytes
+from gstream.algorithms.traversal.slice_predecessors import keep_slices
 from gstream.algorithms.traversal.targets import Targets
 from gstream.programs.bfs import BFS
 from gstream.records.held import Held, on_host
@@ -122,6 +123,7 @@ def program_of_bfs(
     ids = source_ids(source, "bfs")
     if depth_limit is not None and depth_limit < 0:
         raise UsageError(f"--depth-limit {depth_limit}: is negative; it counts edges from the source. Pass 0 or more.")
+    whole |= predecessors and not keep_slices(session, weighted=False)
     session.let_stay(whole=whole or targets is not None or start is not None)
     if predecessors or session.proof_bytes:  # a certificate looks for predecessors that are not there
         session.foresee(later=predecessor_bytes(session, BFS.value.dtype, weighted=False))
