@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import config, types
+from numba import config, extending, types
 from numba.core.codegen import get_host_cpu_features
-from numba.extending import intrinsic
 
+from pagestore.coding import plain_bits
 from pagestore.jit import compiled
 
 U0, U1, U6, U63 = (np.uint64(n) for n in (0, 1, 6, 63))
 U32, LOW = np.uint64(32), np.uint64((1 << 32) - 1)
+
+
+def intrinsic(make):
+    """Numba's intrinsic, or what does the same in runs without compiled code."""
+    return getattr(plain_bits, make.__name__) if config.DISABLE_JIT else extending.intrinsic(make)
 
 
 @intrinsic
@@ -48,7 +53,7 @@ def has_pdep() -> bool:
     """Whether Numba compiles for cores with PDEP and PEXT: NUMBA_CPU_NAME and NUMBA_CPU_FEATURES may say others than
     these, and LLVM ends the process at an instruction that they lack."""
     told = get_host_cpu_features() if config.CPU_FEATURES is None else config.CPU_FEATURES
-    return "+bmi2" in told.split(",")
+    return not config.DISABLE_JIT and "+bmi2" in told.split(",")
 
 
 HAS_PDEP = has_pdep()  # Numba keeps code for each set of features
@@ -57,7 +62,7 @@ HAS_PDEP = has_pdep()  # Numba keeps code for each set of features
 def _of_two_words(name):
     """An instruction of x86 as a function (word, mask) of u64."""
 
-    @intrinsic
+    @extending.intrinsic
     def instruction(typingctx, word, mask):
         def generate(context, builder, sig, args):
             kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)] * 2)
