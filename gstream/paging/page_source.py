@@ -154,9 +154,10 @@ class PageSource:
         self._count, self._process = count, os.getpid()
         self.poison = poison
         self.work: WorkDone | None = None
-        rows, self.coded = plan.rows(table), plan.coded
+        rows = plan.rows(table)
         self._rows = (CodedRows if plan.coded else Rows)(table, rows, plan.weights, plan.resident, pin)
         self._lists = Rows(table, rows, plan.weights, True, pin) if plan.twice else self._rows
+        self.give(plan.coded)
         self.cache = None
         if not plan.resident and plan.cache_pages and plan.policy:
             self.cache = PageCache(table.pages, plan.cache_pages, plan.policy)
@@ -172,20 +173,12 @@ class PageSource:
     def bytes_held(self) -> int:
         return self._rows.nbytes + (self._lists.nbytes if self.plan.twice else 0)
 
-    @property
-    def pages(self) -> np.ndarray:
-        """All rows, or bytes of coded ones, that batches are of."""
-        return self._given.pages
-
-    @property
-    def weights(self) -> np.ndarray | None:
-        """The same of weights, if pages come with them."""
-        return self._given.weights
-
-    @property
-    def _given(self) -> Rows:
-        """The rows that batches are of."""
-        return self._rows if self.coded == self.plan.coded else self._lists
+    def give(self, coded: bool) -> None:
+        """Batches are of coded pages, or of pages as kernels read them: what is held twice gives either. pages and
+        weights are all rows that batches are of, or the bytes of coded ones."""
+        self.coded = coded
+        self._given = self._rows if coded == self.plan.coded else self._lists
+        self.pages, self.weights = self._given.pages, self._given.weights
 
     @property
     def unread(self) -> int:

@@ -72,7 +72,7 @@ class Sources:
         """Batches of a page set that is there both ways come as they are stored, or as kernels read them."""
         source = self.by_name[table.name][0]
         if source.plan.twice:
-            source.coded = coded
+            source.give(coded)
 
     def prepare(self, plans: dict[str, SourcePlan], tables: dict[str, PageTable], cores: int = 0) -> None:
         """Make the sources as planned; those that hold the same already stay, with their pages.
