@@ -186,7 +186,8 @@ def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, An
         "disks": planned.disks,
         "in_host_memory": {name: source.resident for name, source in planned.sources.items()},
         "decoded": {
-            name: tables[name].places is not None and not source.coded for name, source in planned.sources.items()
+            name: tables[name].places is not None and (source.twice or not source.coded)
+            for name, source in planned.sources.items()
         },
         "coded": {name: source.coded for name, source in planned.sources.items()},
         "stored_bytes": {name: table.stored_bytes(table.pages, planned.weights) for name, table in tables.items()},

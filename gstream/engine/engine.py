@@ -304,6 +304,7 @@ class Engine(LiftedCaps):
                 if (rows := max(plan.rows for plan in plans)) == 1:
                     raise
                 held = table.bytes_of(rows, kernel.needs_weights) + work_list_bytes(table)
+                held += max(plan.streams * plan.coded_bytes for plan in plans)
                 self.most_device_bytes = self.beside_device_bytes + less_room(self.ranks, error, held)
 
     def _sweep_plans(self, weights: bool, known: dict[str, PageTable]) -> list[DevicePlan]:
@@ -316,7 +317,7 @@ class Engine(LiftedCaps):
         """Make the source of a sweep, unless one serves it. Whether pages come as they are stored."""
         cached, at = [plan.cache_pages for plan in plans], (self.exchange.partition, self.exchange.first)
         coded = self._decode and not keeps_all(table, cached, *at)
-        if not self.sources.serve(table, weights) or self._over_cap():
+        if not self.sources.serve(table, weights, coded) or self._over_cap():
             left = self.host_memory - self.beside_bytes - self.arrays.nbytes
             cap, given = self.host_memory, (weights, self.options, self.device_counts)
             sources = plan_sources({table.name: table}, *given, left, cap, {}, self._readers.streamed, coded, True)

@@ -34,11 +34,14 @@ class PlannedDevice:
     """A device as plans see one. room: bytes of memory of its own, None: host memory."""
 
     room: int | None
-    decodes = True
 
     @property
     def in_place(self) -> bool:
         return self.room is None
+
+    @property
+    def decodes(self) -> bool:
+        return self.room is not None
 
     def capacity(self) -> int | None:
         """Bytes that a job may hold."""
@@ -153,7 +156,8 @@ class PlannedEngine(Engine):
         self._readers: Any = PlannedDisks(int(options.read_threads or READ_THREADS))
         share = min(1.0, (options.threads or machine.cores) / machine.cores)
         cores = machine.constants(False)
-        cores = replace(cores, pull_edges=cores.pull_edges * share, push_edges=cores.push_edges * share)
+        rates = {name: getattr(cores, name) * share for name in ("pull_edges", "push_edges", "decode")}
+        cores = replace(cores, **rates)
         self.costs: Any = PlannedCosts(
             machine.constants(True) if gpus else cores, cores, machine.gpu_factors if gpus else machine.core_factors
         )

@@ -143,6 +143,10 @@ class CodedRows(Rows):
         made = [aligned_empty(int(begins[-1])) for begins in self._begins]
         return made[0], made[1] if weights else None
 
+    @property
+    def nbytes(self) -> int:
+        return self.pages.nbytes + (0 if self.weights is None else self.weights.nbytes)
+
     def _laid(self, sizes: np.ndarray, rows: int) -> np.ndarray:
         """int64[rows + 1]: where rows begin; sizes: of the topology's pages."""
         if not self._stays:

@@ -52,7 +52,7 @@ class Sources:
         have = self.by_name.get(table.name)
         if not plan.resident:
             return 0
-        return table.pages if have is None or not have[0].plan.serves(plan) else have[0].unread
+        return table.pages if have is None or not self._serves(have[0], plan) else have[0].unread
 
     def cached(self, table: PageTable, plan: SourcePlan) -> int:
         """Pages that the caches of a streamed page set hold already."""
@@ -61,12 +61,18 @@ class Sources:
             return 0
         return sum(source.cache.used for source in have if source.cache is not None)
 
-    def serve(self, table: PageTable, weights: bool) -> bool:
-        """Whether the source that is there has what a sweep reads: pages (resident weights may go unused)."""
+    def serve(self, table: PageTable, weights: bool, coded: bool = False) -> bool:
+        """Whether the source that is there has what a sweep reads: pages (resident weights may go unused). coded: the
+        devices take coded pages. Lists are read, too, where all pages have room as kernels read them."""
         have = self.by_name.get(table.name)
-        if have is None or have[0].plan.coded > have[0].plan.readable:
+        if have is None or not (have[0].plan.weights or not weights):
             return False
-        return have[0].plan.weights or not weights
+        plan = have[0].plan
+        return plan.readable or not plan.coded or (coded and not plan.resident)
+
+    def _serves(self, have: PageSource, plan: SourcePlan) -> bool:
+        """Whether it has what the plan says, and under a cap no more."""
+        return have.plan.serves(plan) and not (self._capped and have.plan.twice and not plan.twice)
 
     def give(self, table: PageTable, coded: bool) -> None:
         """Batches of a page set that is there both ways come as they are stored, or as kernels read them."""
@@ -85,7 +91,7 @@ class Sources:
                 self._drop(name)
         for name, plan in plans.items():
             have = self.by_name.get(name)
-            if have is not None and have[0].plan.serves(plan) and (plan.resident or len(have) == count):
+            if have is not None and self._serves(have[0], plan) and (plan.resident or len(have) == count):
                 self.give(tables[name], plan.coded)
                 continue
             self._drop(name)

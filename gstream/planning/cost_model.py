@@ -217,7 +217,8 @@ def lessons(stats: RunStats, plan: Plan, gpus: bool) -> list[tuple[str, float]]:
             edges = sum(step.edges_visited for step in steps)
             found.append((f"{direction}_edges", edges / seconds / (plan.devices if gpus else 1)))
     first = [step for step in stats.per_superstep if step.bytes_read >= LOAD_BYTES]
-    if first and all(source.resident for source in plan.sources.values()):
+    whole = all(source.resident for source in plan.sources.values())
+    if first and whole and not any(plan.decoded_edges(plan.tables[name], 1) for name in plan.sources):
         found.append(("load", sum(step.bytes_read for step in first) / sum(step.seconds for step in first)))
     reduced = plan.directions != ("pull",)  # where all reach all, pulls of sums leave nothing to reduce
     if gpus and merge > 0 and reduced and plan.merged_bytes >= MERGE_BYTES:

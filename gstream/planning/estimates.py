@@ -46,8 +46,8 @@ def estimate(work: Work, times: Three, plan: Plan, gpus: bool, lesson: Lesson | 
     stream, first = (
         stream_seconds(constants, busy, one["page_bytes"], one["disk_bytes"], one["load_bytes"]) for one in (warm, cold)
     )
-    decoding, later = (one["decoded"] / constants.decode for one in (warm, cold))
-    first += max(0.0, later - decoding) if not gpus else 0.0
+    decoding, first_decoding = (one["decoded"] / constants.decode for one in (warm, cold))
+    first += max(0.0, first_decoding - decoding) if not gpus else 0.0
     swaps = 2 * warm["attribute_bytes"] / constants.c1 + constants.sync_seconds(warm["merged_bytes"], plan.devices)
     calls = constants.call_s * warm["batches"] / plan.devices
     far = math.hypot(math.log(work.spread), math.log(rates)) if lesson is None else math.log(lesson.off)

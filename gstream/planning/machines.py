@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from gstream.planning.cost_equations import Constants, GpuConstants
+from gstream.planning.cost_equations import DECODED_A_CORE, Constants, GpuConstants
 from pagestore.errors import InputError, UsageError
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "machines"
@@ -65,7 +65,7 @@ class Machine:
     def constants(self, gpus: bool) -> Constants:
         """Of its GPUs, or of its cores."""
         kind, rates = (GpuConstants, self.gpu_rates) if gpus else (Constants, self.core_rates)
-        made = kind(**rates)
+        made = kind(**{"decode": DECODED_A_CORE * self.cores, **rates})
         return replace(made, disk=self.disk, disk_apart=min(made.disk_apart, self.disk), load=self.disk)
 
     def is_measured(self, gpus: bool) -> bool:

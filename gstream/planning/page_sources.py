@@ -42,7 +42,8 @@ def plan_sources(
         packed = coded and table.places is not None
         page = table.longest_coded(weights) if packed else table.bytes_of(1, weights)
         batch = max(1, min(options.batch_on(devices, packed) // page, table.stretch))
-        stays, whole = _that_stays(table, weights, batch, (packed, lists), hosts, left - sum(least[index + 1 :]))
+        pages, room = options.batch_on(devices) // table.bytes_of(1, weights), left - sum(least[index + 1 :])
+        stays, whole = _that_stays(table, weights, batch, pages, (packed, lists), hosts, room)
         if stays is not None:
             plans[table.name] = stays
             left -= whole
@@ -62,14 +63,15 @@ def plan_sources(
 
 
 def _that_stays(
-    table: PageTable, weights: bool, batch: int, asked: tuple[bool, bool], hosts: int, room: int
+    table: PageTable, weights: bool, batch: int, pages: int, asked: tuple[bool, bool], hosts: int, room: int
 ) -> tuple[SourcePlan | None, int]:
-    """How all pages stay in `room` bytes, and the bytes that they take; None: they don't. asked: coded and lists, as of
-    plan_sources."""
+    """How all pages stay in `room` bytes, and the bytes that they take; None: they don't. batch: pages of one; pages:
+    the same as kernels read them. asked: coded and lists, as of plan_sources."""
     coded, lists = asked
     ways = [SourcePlan(True, weights, batch, coded=coded, twice=coded and lists)]
     if coded and lists:
-        ways += [SourcePlan(True, weights, batch), SourcePlan(True, weights, batch, coded=True)]
+        raw = max(1, min(batch, pages))
+        ways += [SourcePlan(True, weights, raw), SourcePlan(True, weights, batch, coded=True)]
     for way in ways:
         whole = way.bytes_held(table) if way.coded else table.whole_bytes(weights, hosts)
         if whole <= room:

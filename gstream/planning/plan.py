@@ -148,7 +148,8 @@ class Plan:
 
     def decoded_edges(self, table: PageTable, pages: float) -> float:
         """Edges that the cores decode when they read so many pages."""
-        if table.places is None or self.sources[table.name].coded:
+        source = self.sources[table.name]
+        if table.places is None or (source.coded and not source.twice):
             return 0.0
         return self.graph.edges * pages / max(1, table.pages)
 

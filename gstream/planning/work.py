@@ -20,11 +20,11 @@ class Work(NamedTuple):
     call. times: how often, least, usual, most: supersteps until the default tolerance, passes of a search. per: the
     option whose number of iterations, or of sources, is `times` instead; sources: how many of them one pass takes.
     moved: sweeps of the pages each time, usual and most, where these don't stay on the device. spread: the factor by
-    which graphs differ, upward and downward. root: units grow with the square root of the edges, too: lists are joined
-    with lists. read: the share of all pages that a first call brings into memory, least, usual, most. answer: bytes a
-    vertex. brought: those that come to the host before the call ends where one GPU holds all values, as columns stay in
-    its memory until they are read; None: all. switched: options, and how many times as much work there is where one has
-    another value than its default.
+    which graphs differ, upward and downward. joins: lists are joined with lists, so units an edge grow with the edges
+    (estimates.JOINS). beyond: (edges, factor) above so many edges several cores share the work. read: the share of all
+    pages that a first call brings into memory, least, usual, most. answer: bytes a vertex. brought: those that come to
+    the host before the call ends where one GPU holds all values, as columns stay in its memory until they are read;
+    None: all. switched: options, and how many times as much work there is where one has another value than its default.
     """
 
     edges: float = 1.0

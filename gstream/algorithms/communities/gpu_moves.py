@@ -5,8 +5,8 @@ starts[v] to 2 * starts[v + 1] of one table: as many as twice its neighbours. A 
 slice: empty their slots, add up weights by communities, find the largest gain, find the least community of that gain.
 
 * visit: u4[V], the slice of each vertex and 1, or 0. order: id[V + E / PIECE], the vertices of the slice, once for each
-  PIECE of their lists, which is a warp's: one warp would have a hub's list for longer than the slice takes. pieces:
-  u4, which piece. held: uint64[slices], how many pieces they are; items: how many a launch takes at once.
+  PIECE of their lists. A warp takes a piece: a hub's whole list would take longer than the rest of the slice. pieces:
+  u4[V + E / PIECE], which piece. held: uint64[slices], how many these are. items: how many a launch takes at once.
 * keys: id[2 E]; sums: float64[2 E]; gain: float64[V], the largest gain, or NO_GAIN; to: where the vertex goes, or all
   bits set. Other arrays as in moving.py.
 """

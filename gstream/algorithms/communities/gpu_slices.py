@@ -89,7 +89,7 @@ class GpuSlices:
         return -(-self.most // kernels.SHARE)
 
     def _items(self, slices: int) -> int:
-        """Pieces that a launch takes at once, one a warp: of most slices all."""
+        """Pieces that a launch takes at once, one a warp: all of nearly every slice."""
         return min(self.most, max(LEAST_ITEMS, 2 * self.most // slices))
 
     def _begin(self, resident: Resident, due: np.ndarray, salt: int, slices: int) -> None:

@@ -142,8 +142,9 @@ def program_of_sssp(
     dtype = program.value.dtype
     whole = predecessors and not keep_slices(session, weighted=True)
     session.let_stay(whole=whole or any(given is not None for given in (cutoff, targets, start)))
-    above_bytes = predecessor_bytes(session, dtype, weighted=True)
-    if predecessors or session.proof_bytes:  # a certificate looks for them, too
+    looked_for = predecessors or session.proof_bytes or type(program) is SSSP  # a certificate looks for them, too
+    above_bytes = predecessor_bytes(session, dtype, weighted=True) if looked_for else 0
+    if predecessors or session.proof_bytes:
         session.foresee(later=above_bytes)
     follows = (SSSP64(source=ids),) if type(program) is SSSP else ()  # it may, and does in the certificate
     beside = held_bytes(session, dtype, looked_for=not predecessors)
