@@ -27,7 +27,8 @@ COUNTED = re.compile(r"(.*[^\W\d_])_?[12]\Z")  # person1, person_2
 def named_ends(header: Sequence[str]) -> tuple[int, int] | None:
     """Places of source and target where the header names both, once; else None.
 
-    Of several names of an end, those of one pair count, where there is one: `origin,target,source`.
+    Of several names of an end, those of one pair count, where there is one: `origin,target,source`. Two columns of one
+    name may be a pair as well as those with one suffix: `From Bank,Account,To Bank,Account`.
     """
     words = [column_name(name) for name in header]
     sources, targets = _places(words, signatures.SOURCE_NAMES), _places(words, signatures.TARGET_NAMES)
@@ -36,7 +37,7 @@ def named_ends(header: Sequence[str]) -> tuple[int, int] | None:
         if len(pairs) > 1:
             pairs = {(source, target) for source, target in pairs if (words[source], words[target]) in MATES}
     else:
-        pairs = _pairs(words)
+        pairs = set() if any(word and words.count(word) > 1 for word in words) else _pairs(words)
     return pairs.pop() if len(pairs) == 1 else None
 
 
@@ -44,7 +45,7 @@ def names_several(header: Sequence[str]) -> bool:
     """Whether an end has more names than one, and none that goes with the other's alone."""
     words = [column_name(name) for name in header]
     found = [_places(words, names) for names in (signatures.SOURCE_NAMES, signatures.TARGET_NAMES)]
-    return max(map(len, found)) > 1 and named_ends(header) is None
+    return (max(map(len, found)) > 1 or bool(_pairs(words))) and named_ends(header) is None
 
 
 def _third_may_be_end(header: Sequence[str], integers: bool) -> bool:

@@ -293,8 +293,8 @@ ID_WORDS = (  # last words of columns whose numbers name something, where they n
     "postcode", "zip", "zipcode", "plz", "phone", "mobile", "tel", "block", "serial", "version",
 )  # fmt: skip
 NO_ENDS = (  # suffixes of columns that say something else of an edge, or of its ends: from_date and to_date
-    *NO_WEIGHTS, "x", "y", "z", "amount", "amt", "balance", "weight", "value", "count", "bytes", "packets", "pkts",
-    "rate", "ttl", "age",
+    *NO_WEIGHTS, "x", "y", "z", "amount", "amt", "balance", "oldbalance", "newbalance", "weight", "value", "count",
+    "bytes", "packets", "pkts", "rate", "ttl", "age",
 )  # fmt: skip
 ROW_NAMES = ("", "id", "idx", "index", "row", "row_id", "rowid", "nr", "no", "number", "unnamed:_0", "edge_id", "key")
 SURE_WEIGHTS = ("weight", "w", "wt", "gewicht", "poids", "peso", "вес", "权重", "重み")

@@ -31,6 +31,8 @@ ENDS = {  # header: places of source and target, None where it names none, or se
     "source_country,destination_country,value": (0, 1),
     "from_id,from_name,to_id,to_name": (0, 2),
     "from_account,to_account,from_bank,to_bank": None,
+    "From Bank,Account,To Bank,Account": None,  # as in IBM's transactions: accounts are the ends, not banks
+    "nameOrig,oldbalanceOrg,newbalanceOrig,nameDest,oldbalanceDest,newbalanceDest": (0, 3),  # as in PaySim
     "emp_no,dept_no,from_date,to_date": None,
     "source_type,target_type": None,
     "src_lat,src_lon,dst_lat,dst_lon": None,
