@@ -58,6 +58,7 @@ def run_suite(path: str, folder: Path, left_out: str = "") -> tuple[subprocess.C
     return run, int(counted.read_text().split()[1]) if counted.exists() else 0
 
 
+@pytest.mark.timeout(2400)  # algorithms/tests has 500 cases of one test: 900 s on two busy cores are too few
 @pytest.mark.parametrize(
     "folder", [folder if folder in SHARE else pytest.param(folder, marks=pytest.mark.long) for folder in FOLDERS]
 )
