@@ -49,5 +49,5 @@ class PageSampler(BaseSampler):
         )
 
     def sample_from_edges(self, inputs: Any, neg_sampling: Any = None) -> SamplerOutput:
-        """Refused: only LinkNeighborLoader calls it. PyG asks every sampler to have the method."""
-        raise NotImplementedError("PageSampler samples around nodes. Use NodeLoader.")
+        """Refuse loaders of edges, as LinkNeighborLoader. PyG's BaseSampler has the method as an abstract one."""
+        raise TypeError("PageSampler samples around nodes, not around edges. Use NodeLoader.")

@@ -293,11 +293,10 @@ class Engine(LiftedCaps):
         table = self.graph.tables[name]
         known = self._known[kernel.needs_weights]
         self.swept[table.name] = known[table.name] = table
-        pages, coded = table.all_pages() if wanted is None else np.flatnonzero(wanted), None
+        pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)
+        plans = self._sweep_plans(kernel.needs_weights, known)
+        self._prepare_sweep(table, kernel.needs_weights, plans)
         while True:
-            plans = self._sweep_plans(kernel.needs_weights, known)
-            if coded is None:
-                coded = self._prepare_sweep(table, kernel.needs_weights, plans)
             try:
                 return self._sweep(kernel, table, pages, list(map(self.costs.with_lanes, plans)))
             except DeviceMemoryError as error:
@@ -306,6 +305,7 @@ class Engine(LiftedCaps):
                 held = table.bytes_of(rows, kernel.needs_weights) + work_list_bytes(table)
                 held += max(plan.streams * plan.coded_bytes for plan in plans)
                 self.most_device_bytes = self.beside_device_bytes + less_room(self.ranks, error, held)
+                plans = self._sweep_plans(kernel.needs_weights, known)
 
     def _sweep_plans(self, weights: bool, known: dict[str, PageTable]) -> list[DevicePlan]:
         """One a device."""
@@ -313,8 +313,8 @@ class Engine(LiftedCaps):
         where = self.options, self.exchange.partition, self.exchange.first
         return make_sweep_plans(self.swept, weights, *where, rooms, known, self._decode)
 
-    def _prepare_sweep(self, table: PageTable, weights: bool, plans: list[DevicePlan]) -> bool:
-        """Make the source of a sweep, unless one serves it. Whether pages come as they are stored."""
+    def _prepare_sweep(self, table: PageTable, weights: bool, plans: list[DevicePlan]) -> None:
+        """Make the source of a sweep, unless one serves it."""
         cached, at = [plan.cache_pages for plan in plans], (self.exchange.partition, self.exchange.first)
         coded = self._decode and not keeps_all(table, cached, *at)
         if not self.sources.serve(table, weights, coded) or self._over_cap():
@@ -324,7 +324,6 @@ class Engine(LiftedCaps):
             self.sources.prepare(sources, {table.name: table})
         else:
             self.sources.give(table, coded)
-        return coded
 
     @property
     def _decode(self) -> bool:

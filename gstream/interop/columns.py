@@ -70,8 +70,10 @@ def end_column(name: str, what: str, values: Any) -> Given:
 
 
 def weight_column(name: str, values: Any) -> Given | None:
-    """A column of weights as numbers; None where there are no weights. Raises UsageError for what is no column,
-    InputError for a column without numbers."""
+    """A column of weights as numbers, or None if `values` is None.
+
+    Raises UsageError if `values` is no column, InputError if it holds something else than numbers.
+    """
     if values is None:
         return None
     if isinstance(values, Iterator):

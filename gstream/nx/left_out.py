@@ -2,5 +2,7 @@
 
 
 class LeftToNetworkXError(NotImplementedError):
-    """gstream does not do this call. NetworkX's dispatcher catches NotImplementedError, and does the call itself where
-    fallback is on; else the user reads the reason."""
+    """gstream does not do this call, for a reason that the message gives.
+
+    It is a NotImplementedError, which NetworkX's dispatcher catches: where fallback is on, NetworkX does the call.
+    """

@@ -73,14 +73,9 @@ class Memory:
     decodes: bool = False
 
     @property
-    def coded(self) -> bool:
-        """Whether pages cross the link as they are stored."""
-        return self.decodes
-
-    @property
     def staged(self) -> int:
         """Bytes of the longest coded page; 0 where none comes so."""
-        tables = [table for table in self.graph.tables.values() if self.coded and table.places is not None]
+        tables = [table for table in self.graph.tables.values() if self.decodes and table.places is not None]
         return max((table.longest_coded(self.weights) for table in tables), default=0)
 
     @property
@@ -112,17 +107,12 @@ class Memory:
             return {}, {}
         number += self.places[number].after
         slots = slots_of(used, known, fit.spare, partition, number, self.weights)
-        if not self.coded or self.code.idempotent or self.options.cache_policy != "pinned":
+        if not self.decodes or self.code.idempotent or self.options.cache_policy != "pinned":
             return slots, {}
         stored = {name: table for name, table in used.items() if table.places is not None}
         owned = {name: partition.share(table.all_pages(), table.stretch, number) for name, table in stored.items()}
         coded = coded_room(stored, slots, fit.spare, owned, self.weights, constants.c2)
         return ({} if coded else slots), coded
-
-    def keeps_all(self, used: dict[str, PageTable], cached: list[dict[str, int]], partition: Partition) -> bool:
-        """Whether each device has slots for all pages that it owns: each crosses the link once."""
-        first = self.places[0].after
-        return all(keeps_all(table, cached, partition, first) for table in used.values())
 
     @cached_property
     def page_bytes(self) -> int:
@@ -282,7 +272,8 @@ def make_plan(
     telling = 0 if told is None else bytes_to_tell(told, told_weights, used, weights, counts, left)
     left -= telling
     reading = partial(plan_sources, options=options, cap=host_memory, reads=reads)
-    coded = memory.coded and not (code.idempotent and memory.keeps_all(used, cached, partition))
+    moves_again = not all(keeps_all(table, cached, partition, places[0].after) for table in used.values())
+    coded = memory.decodes and (moves_again or not code.idempotent)
     using = partial(reading, used, weights, on_device=most, coded=coded, lists=code.idempotent)
     sources = using(counts=counts, left=left)
     beside, idle = None, ""

@@ -60,7 +60,8 @@ def test_pages_by_numbers(drawn, stride):
     ids, here = drawn
     members = np.flatnonzero(here)
     if not len(members):
-        pytest.skip("this draw has no vertex with a number, so no page")
+        assert ids.count == 0  # no vertex has a number, so there is no page
+        return
     named = np.resize(members, 20)
     words = np.zeros((1, 256), np.uint32)
     words[0, -2:], words[0, 8] = (members[-1], 8), len(named)
