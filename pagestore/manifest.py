@@ -54,6 +54,17 @@ class Manifest:
     stretch: int
     parts: list[Part] = field(default_factory=list)
 
+    def without_pages(self) -> str:
+        """A line about parts that have none, whose ranks will have nothing to do; "" where all have some."""
+        empty = sum(not sum(part.pages.values()) for part in self.parts)
+        if not empty:
+            return ""
+        return (
+            f"{empty} of {len(self.parts)} parts have no pages: the graph has too few, so as many ranks will have "
+            f"nothing to do. Cut it in at most {len(self.parts) - empty} parts, or convert it with smaller pages "
+            "(--page-size 64KiB)."
+        )
+
     def encode(self) -> bytes:
         """JSON that begins with the CRC of all its bytes."""
         return sealed({"format": FORMAT, "version": VERSION, **asdict(self)}, 0)

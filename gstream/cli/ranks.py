@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from gstream.cli import surroundings
 from gstream.cli.failures import exit_code_of, report
+from gstream.telemetry.stats import shares_of_figures
 from gstream.version import __version__
 from pagestore.cores import usable_cores
 from pagestore.errors import GstreamError, LibraryMissingError, UsageError
@@ -37,8 +38,11 @@ LAUNCHERS = (
 )
 SUMMED = (
     "pages_moved", "pages_in_place", "bytes_moved", "attribute_bytes_moved", "bytes_read_disk", "edges_visited",
-    "cache_hits", "cache_misses", "edges_per_second", "bytes_per_second", "predicted_bytes",
+    "cache_hits", "cache_misses", "edges_per_second", "bytes_per_second", "predicted_bytes", "link_rate", "devices",
 )  # fmt: skip
+MOST = ("peak_memory_bytes", "on_device_bytes", "compile_seconds")
+LEAST = ("loop_seconds", "merge_seconds")  # others wait in theirs, where a rank compiles
+STEPS_SUMMED = ("pages", "bytes_moved", "bytes_read", "edges_visited")  # of supersteps, which all ranks make together
 
 
 def launched() -> tuple[str, int, int] | None:
@@ -172,15 +176,37 @@ def share_of_machine(ranks: Ranks, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def add_up(summary: dict[str, Any], ranks: Ranks, alone: bool) -> dict[str, Any]:
-    """The summary with the figures of all ranks: what is counted is summed, what is held the most that one holds.
-    alone: the first did the run."""
+    """The summary with the figures of all ranks: what is counted is summed, what is held is the most
+    that one holds, and times are without waiting for one that compiles. alone: the first did the run."""
     about: dict[str, Any] = {"ranks": ranks.size, "alone": alone, "bytes_exchanged": 0}
     if alone:
         return {**summary, "ranks": about}
-    own = summary["stats"] | {"bytes_exchanged": ranks.bytes_sent}
-    all_ranks = ranks.everybody({name: own[name] for name in (*SUMMED, "peak_memory_bytes", "bytes_exchanged")})
+    own = summary["stats"]
+    told = (*SUMMED, *MOST, *LEAST, "device_bytes_moved")
+    steps = [[step[name] for name in (*STEPS_SUMMED, "seconds", "compile_seconds")] for step in own["per_superstep"]]
+    everybody = ranks.everybody(({name: own[name] for name in told}, steps, ranks.bytes_sent, ranks.machine))
+    all_ranks = [figures for figures, *_ in everybody]
     sums = {name: sum(one[name] for one in all_ranks) for name in SUMMED}
-    most = {"peak_memory_bytes": max(one["peak_memory_bytes"] for one in all_ranks)}
-    exchanged = sum(one["bytes_exchanged"] for one in all_ranks)
-    return {**summary, "stats": {**summary["stats"], **sums, **most},
-            "ranks": {**about, "bytes_exchanged": exchanged}}  # fmt: skip
+    most = {name: max(one[name] for one in all_ranks) for name in MOST}
+    least = {name: min(one[name] for one in all_ranks) for name in LEAST}
+    moved = [size for one in all_ranks for size in one["device_bytes_moved"]]
+    together = [added_step(*same) for same in zip(own["per_superstep"], *(each[1] for each in everybody), strict=True)]
+    stats = {**own, **sums, **most, **least, "device_bytes_moved": moved, "per_superstep": together}
+    about |= {"machines": len({each[3] for each in everybody}), "bytes_exchanged": sum(each[2] for each in everybody)}
+    return {**summary, "stats": stats | shares_of_figures(stats), "ranks": about}
+
+
+def added_step(step: dict[str, Any], *all_ranks: list[Any]) -> dict[str, Any]:
+    """A superstep with the figures of all ranks. all_ranks: STEPS_SUMMED, seconds and compile_seconds of each. While
+    one compiles, the others wait in their seconds."""
+    *counts, seconds, compiled = zip(*all_ranks, strict=True)
+    longest = max(compiled)
+    taken = max(map(sum, zip(seconds, compiled, strict=True))) - longest
+    summed = dict(zip(STEPS_SUMMED, map(sum, counts), strict=True))
+    return {**step, **summed, "seconds": max(0.0, taken), "compile_seconds": longest}
+
+
+def launch_words(ranks: Ranks | None) -> list[str]:
+    """What is typed before a command, to repeat it: mpiexec -n N."""
+    found = launched()
+    return [] if ranks is None or found is None else [found[0], "-n", str(ranks.size)]

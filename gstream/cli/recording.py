@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -26,15 +27,15 @@ def recorder_of(given: dict[str, Any], following: Callable[[int, StepStats], Non
 
 def write_records(
     given: dict[str, Any], recorder: RunRecorder, known: Algorithm | None, result: Result, summary: dict[str, Any],
-    graph: dict[str, Any], planned: dict[str, Any] | None,
+    graph: dict[str, Any], planned: dict[str, Any] | None, launcher: list[str],
 ) -> None:  # fmt: skip
-    """The files of --trace and --report. graph: Graph.info; planned: as `gstream plan --json` has it."""
+    """The files of --trace and --report. graph: Graph.info; planned: as `gstream plan --json` has it; launcher: what is
+    typed before the command."""
     from gstream.reporting.page import write_report
-    from gstream.reporting.recorder import shell_words
 
     facts = recorder.facts(
-        result, summary, graph, command=shell_words(typed), title="" if known is None else known.title,
-        settings=engine_options(given), plan=planned,
+        result, summary, graph, command=shlex.join([*launcher, "gstream", *typed]),
+        title="" if known is None else known.title, settings=engine_options(given), plan=planned,
     )  # fmt: skip
     if given["trace"] is not None:
         recorder.trace.write(given["trace"], facts)

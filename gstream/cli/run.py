@@ -21,7 +21,7 @@ from gstream.cli.figures import distribution_rows, summary_lines
 from gstream.cli.one_rank import one_for_all, wait_for_first
 from gstream.cli.progress import ProgressBar, Rounds, Superstep, Within
 from gstream.cli.quick import skip_blas_for
-from gstream.cli.ranks import add_up, in_ranks, join_ranks, only_first, share_of_machine, write_part
+from gstream.cli.ranks import add_up, in_ranks, join_ranks, launch_words, only_first, share_of_machine, write_part
 from gstream.cli.recording import recorder_of, write_records
 from gstream.cli.run_arguments import (
     check_asked,
@@ -178,7 +178,7 @@ def compute(
     if ranks is not None:
         summary = add_up(summary, ranks, alone)
     if recorder is not None:
-        write_records(given, recorder, known, result, summary, about, planned)
+        write_records(given, recorder, known, result, summary, about, planned, launch_words(ranks))
     summary["lost"] = [loss._asdict() for loss in task.losses]
     show(summary, result, output, given["json"], given["resume"], TOP_ROWS if given["top"] is None else given["top"])
     if given["plot"] is not None:  # last: an answer of too many edges is not lost by that

@@ -12,7 +12,7 @@ import typer
 from gstream.cli import logs, surroundings
 from gstream.cli.progress import ProgressBar
 from gstream.cli.quick import skip_blas
-from gstream.cli.terminal import print_json, print_pairs, print_table
+from gstream.cli.terminal import note, print_json, print_pairs, print_table
 from gstream.options.written import stripe_folders
 from pagestore.sizes import show_bytes, show_seconds, show_things
 
@@ -71,10 +71,13 @@ def split_with_bar(
     from pagestore.split import split as split_store
 
     with ProgressBar() as bar:
-        return split_store(
+        report = split_store(
             store, folder, parts, force, threads, tuple(stripes),
             lambda done, total: bar(Step("split", done, total, "bytes")), heads,
         )  # fmt: skip
+    if without_pages := report.manifest.without_pages():
+        note(without_pages)
+    return report
 
 
 def split_facts(report: SplitReport) -> dict[str, Any]:

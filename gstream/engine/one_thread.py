@@ -112,7 +112,7 @@ def note_told(
             StepStats(
                 direction=direction, frontier=vertices, pages=pages, bytes_moved=pages * page_bytes,
                 edges_visited=looked, held=held, seconds=end - began, supersteps=made - len(told) + 1, bytes_read=read,
-                compile_seconds=compiled,
+                compile_seconds=compiled, timed=len(told) == 1,
             )
         )  # fmt: skip
         began, read, compiled = end, 0, 0.0

@@ -19,11 +19,14 @@ def split(
 
     path: the folder, which is made. heads: parts get the first neighbours of all vertices, which some runs take less
     time with. force: replace a graph in parts that is there. threads: all cores by default.
-    progress: called with the bytes written so far and in all. Returns the manifest, with path and seconds. Raises
-    UsageError, StoreError, ResourceError.
+    progress: called with the bytes written so far and in all. Returns the manifest, with path and seconds; a
+    warning says that parts have no pages. Raises UsageError, StoreError, ResourceError.
     """
+    from gstream.interop.storing import warn
     from pagestore.split import split as split_store
 
     stripes = tuple(os.fspath(folder) for folder in stripe)
     report = split_store(store, path, parts, force, threads, stripes, progress, heads)
+    if without_pages := report.manifest.without_pages():
+        warn(without_pages)
     return {"path": report.path, **asdict(report.manifest), "seconds": report.seconds}

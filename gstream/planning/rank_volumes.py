@@ -35,11 +35,14 @@ def scale_of(vertices: int, edges: int) -> int:
     return min(range(1, MOST_SCALE), key=lambda scale: abs(named_vertices(scale, 2 * edges) - vertices))
 
 
-def volumes(vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool) -> Volumes:
+def volumes(
+    vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool, mirrors: int | None = None
+) -> Volumes:  # fmt: skip
     """Of a program whose values have `value_bytes`. sums: it sweeps all edges, and sums in 8 bytes; else values that
-    change go, with a bit for each that may: as much as all of a push at most."""
+    change go, with a bit for each that may: as much as all of a push at most. mirrors: of a graph that was split."""
     outside = (ranks - 1) / ranks
-    mirrors = int(outside * min(vertices, named_vertices(scale_of(vertices, edges), edges / ranks)))
+    if mirrors is None:
+        mirrors = int(outside * min(vertices, named_vertices(scale_of(vertices, edges), edges / ranks)))
     listed = int(outside * vertices / ranks)
     if sums:
         return Volumes(mirrors, listed, value_bytes * mirrors + 8 * listed)
@@ -48,11 +51,11 @@ def volumes(vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool)
 
 
 def volumes_of_gpus(
-    vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool, resident: bool
+    vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool, mirrors: int | None, resident: bool
 ) -> Volumes:  # fmt: skip
     """The same of ranks with GPUs. resident: they hold all values. Then sums go as `volumes` has it, but for slices of
     which most would; else what a rank got for the slices of others goes, and its own values to all."""
-    told = volumes(vertices, edges, ranks, value_bytes, sums)
+    told = volumes(vertices, edges, ranks, value_bytes, sums, mirrors)
     outside = int((ranks - 1) / ranks * vertices)
     if sums:
         values, got = (n if resident and n < WHOLE * outside else outside for n in (told.mirrors, told.listed))

@@ -90,6 +90,8 @@ def render(facts: dict[str, Any] | None, events: list[dict[str, Any]]) -> str:
         charts |= _charts(facts)
         steps, resumed = facts["stats"]["per_superstep"], _resumed(facts["stats"])
         about |= {"steps": _few(steps, resumed), "compared": compared(facts), "resumed": resumed}
+        about["sharing"] = sharing_ranks(facts)
+        about["untimed"] = any(not step.get("timed", True) for step in steps)
         about["told"] = sum(step["supersteps"] for step in steps)
         about["compiled"] = any(step.get("compile_seconds", 0) >= LEAST_SECONDS for step in steps)
     safe = {name: Markup(svg) for name, svg in charts.items()}
@@ -99,6 +101,12 @@ def render(facts: dict[str, Any] | None, events: list[dict[str, Any]]) -> str:
 def _resumed(stats: dict[str, Any]) -> int:
     """The superstep that the run went on behind, 0 if it began afresh."""
     return (stats.get("kept") or {}).get("resumed") or 0
+
+
+def sharing_ranks(facts: dict[str, Any]) -> dict[str, Any]:
+    """What the summary says of ranks that shared the run; {}: one process did it."""
+    ranks = facts["summary"].get("ranks") or {}
+    return {} if ranks.get("alone", True) else ranks
 
 
 def _charts(facts: dict[str, Any]) -> dict[str, str]:
@@ -113,6 +121,7 @@ def _charts(facts: dict[str, Any]) -> dict[str, str]:
     if len(steps) > 1:
         found["supersteps"] = charts.supersteps_chart(steps, _resumed(stats))
         disk = float(facts["plan"]["constants"]["disk"]) if facts["plan"] else 0.0
+        disk *= sharing_ranks(facts).get("machines", 1)
         disk = disk if any(step["bytes_read"] for step in steps) else 0.0
         if stats["link_rate"] or disk:
             found["shares"] = charts.shares_chart(steps, float(stats["link_rate"]), disk)
@@ -139,7 +148,8 @@ def compared(facts: dict[str, Any]) -> list[tuple[str, str, str, str]]:
                 "memory of the fullest device", sum(plan["device_bytes"].values()), stats["on_device_bytes"], show_bytes
             )
         else:
-            row("memory", sum(plan["host_bytes"].values()), stats["peak_memory_bytes"], show_bytes)
+            what = "memory of the fullest rank" if sharing_ranks(facts) else "memory"
+            row(what, sum(plan["host_bytes"].values()), stats["peak_memory_bytes"], show_bytes)
         if plan["supersteps_are"] != "assumed":
             row("supersteps", plan["supersteps"], facts["summary"]["supersteps"], str)
     return rows
@@ -167,7 +177,7 @@ def cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, dict):
-        return ", ".join(f"{plain(name)} {cell(item)}" for name, item in value.items())
+        return ", ".join(f"{plain(name).replace('_', ' ')} {cell(item)}" for name, item in value.items())
     if isinstance(value, list):
         return ", ".join(cell(item) for item in value)
     return f"{value:,}" if isinstance(value, int) else plain(value)

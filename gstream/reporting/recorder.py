@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shlex
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -133,14 +132,10 @@ def _processor() -> str:
         return platform.processor()
 
 
-def shell_words(arguments: list[str]) -> str:
-    """A command as it is typed."""
-    return shlex.join(["gstream", *arguments])
-
-
 def python_call(name: str, given: dict[str, Any], program: bool = False) -> str:
-    """A call of a Graph as it is typed; large values by their types. program: `name` is what `Graph.run` was given."""
-    shown = [name] if program else []
+    """A call of a Graph as it is typed; large values by their types. program: `name` is what `Graph.run` was given,
+    a FILE.py:CLASS or a class's name."""
+    shown = [repr(name) if ":" in name else name] if program else []
     for key, value in given.items():
         text = repr(value)
         shown.append(f"{key}={text if len(text) <= 60 else f'<{type(value).__name__}>'}")

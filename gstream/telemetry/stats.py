@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 SUMMED = (
@@ -10,6 +10,7 @@ SUMMED = (
     "edges_visited", "cache_hits", "cache_misses", "loop_seconds", "merge_seconds", "predicted_bytes",
     "predicted_seconds", "per_superstep",
 )  # fmt: skip
+SHARES = ("link_share", "r_hit", "d_skew")
 
 
 @dataclass
@@ -21,7 +22,8 @@ class StepStats:
     `pages`: pages given to kernels, cached or not.
 
     bytes_moved: to devices, none from their own caches; bytes_read: from the store's file meanwhile, ahead of use too.
-    seconds: without compile_seconds, in which Numba compiled kernels or loaded them.
+    seconds: without compile_seconds, in which Numba compiled kernels or loaded them. timed: whether a clock ran in it
+    alone; else `seconds` is its share, by its work, of the time that several supersteps took.
     """
 
     direction: str
@@ -34,6 +36,7 @@ class StepStats:
     seconds: float = 0.0
     supersteps: int = 1
     compile_seconds: float = 0.0
+    timed: bool = True
 
 
 @dataclass
@@ -144,9 +147,15 @@ class RunStats:
     def as_dict(self) -> dict[str, Any]:
         """Plain dictionary for --json."""
         plain = {**vars(self), "per_superstep": [dict(vars(step)) for step in self.per_superstep]}
-        rates = ("edges_per_second", "bytes_per_second", "link_share", "r_hit", "d_skew")
+        rates = ("edges_per_second", "bytes_per_second", *SHARES)
         plain["kept"] = None if self.kept is None else dict(vars(self.kept))
         return plain | {name: getattr(self, name) for name in rates}
+
+
+def shares_of_figures(figures: dict[str, Any]) -> dict[str, float]:
+    """SHARES of what RunStats.as_dict gave and others changed."""
+    stats = RunStats(**{field.name: figures[field.name] for field in fields(RunStats)})
+    return {name: getattr(stats, name) for name in SHARES}
 
 
 @dataclass

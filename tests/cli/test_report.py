@@ -123,9 +123,12 @@ def test_supersteps_of_a_report_go_on_behind_a_checkpoint_and_compiling_stands_a
     assert [row[0] for row in found.rows if row[1:2] == [steps[0]["direction"]]] == ["6", "7"]
     for seconds, head in ((2.5, "compiling"), (0.0, "time")):
         steps[0]["compile_seconds"], facts["summary"]["supersteps"] = seconds, 6
+        steps[1]["timed"] = not seconds
         Path("run.json").write_text(json.dumps(trace))
         assert gstream("report", "run.json", "-o", "again.html", "--force").returncode == 0
         found = read("again.html")
+        assert any("not measured one by one" in text for text in found.words) == bool(seconds)
+        assert any(row[:1] == ["7"] and "~ " in "".join(row) for row in found.rows) == bool(seconds)
         assert next(row for row in found.rows if row[:1] == ["superstep"])[-1] == head
         assert (next(row for row in found.rows if row[:2] == ["6", steps[0]["direction"]])[-1] == "2.5 s") == bool(
             seconds
@@ -240,7 +243,7 @@ def test_reports_from_python(store: Path, gstream: Command) -> None:
         assert before[1] != Path("own.html").read_bytes()
     assert seen == list(range(1, result.summary["supersteps"] + 1))
     assert "graph.bfs(source=1, progress=" in "".join(read("bfs.html").words)
-    assert "graph.run(least.py:Least, bias=2)" in "".join(read("own.html").words)
+    assert "graph.run('least.py:Least', bias=2)" in "".join(read("own.html").words)
 
 
 def test_missing_libraries_are_named(store: Path, gstream: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
 import gstream as package
 from pagestore.errors import UsageError
+from pagestore.manifest import read_manifest
 from tests.cli.command import Command
 
 GENERATE = ("generate", "rmat", "web.gs", "--scale", "10", "--edge-factor", "8", "--page-size", "4KiB")
@@ -39,6 +41,21 @@ def test_a_store_is_split_shown_checked_and_exported(gstream: Command, web):
     assert (web / "web.gs.txt").read_bytes() == (web / "web.parts.txt").read_bytes()
     plan = gstream("plan", "pagerank", "web.parts")
     assert plan.returncode == 0 and "on web.parts, 2 ranks, each with" in plan.stdout
+    planned = json.loads(gstream("plan", "pagerank", "web.parts", "--json").stdout)
+    parts = read_manifest("web.parts").parts
+    assert planned["mirrors"] == max(part.mirrors["in"] for part in parts)
+    assert planned["part_bytes"] == max(Path("web.parts", part.file).stat().st_size for part in parts)
+
+
+def test_parts_without_pages_are_said(gstream: Command, web):
+    (web / "edges.txt").write_text("1 2\n")
+    assert gstream("convert", "edges.txt", "one.gs").returncode == 0
+    said = "2 of 3 parts have no pages: the graph has too few, so as many ranks will have nothing to do. Cut it in at"
+    assert said in gstream("split", "one.gs", "one.parts", "--parts", "3").stderr
+    with pytest.warns(UserWarning, match="2 of 3 parts have no pages") as warned:
+        package.split("one.gs", "one.parts", 3, force=True)
+    assert warned[0].filename == __file__
+    assert "no pages" not in gstream("split", "web.gs", "web.parts", "--parts", "2").stderr
 
 
 def test_one_process_is_told_how_to_start_ranks(gstream: Command, web):

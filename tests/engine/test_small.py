@@ -89,7 +89,7 @@ def told(outcome, stored=True):
     """Each superstep but for its times, its pages, which the driver counts by their first and last vertices, and the
     edges of a pull, whose threads see more or less of each other. Not stored: the driver pulls where one thread pushes
     along lists that it turned round."""
-    unlike = dict.fromkeys(("seconds", "compile_seconds", "pages", "bytes_moved", "bytes_read"), 0)
+    unlike = dict.fromkeys(("seconds", "compile_seconds", "pages", "bytes_moved", "bytes_read", "timed"), 0)
     unlike |= {} if stored else {"direction": ""}
     told = outcome.stats.per_superstep
     looked = [step.edges_visited * (stored and step.direction == "push") for step in told]
@@ -110,8 +110,7 @@ def test_they_are_the_drivers(store, usual, driver_steps, tmp_path, kind, source
             driver_steps.clear()
             found = engine.run(made)
             assert found.value.tobytes() == expected.value.tobytes() and found.converged
-            assert len(found.stats.per_superstep) == found.supersteps
-            steps = found.stats.per_superstep
+            assert len(steps := found.stats.per_superstep) == found.supersteps
             assert found.stats.loop_seconds > 0 and all(step.seconds >= 0 for step in steps)
             assert sum(step.edges_visited for step in steps) == found.stats.edges_visited
             assert sum(step.pages for step in steps) == found.stats.pages_moved
@@ -121,6 +120,7 @@ def test_they_are_the_drivers(store, usual, driver_steps, tmp_path, kind, source
                     assert here.pages <= there.pages
         if kind != "labels" and source == 3000 and kind != "back":
             assert found.supersteps > 400 and len(driver_steps) < 40
+            assert [sum(step.timed for step in run.stats.per_superstep) < 100 for run in (found, expected)] == [1, 0]
 
 
 @pytest.mark.covering(1)

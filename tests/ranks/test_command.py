@@ -17,6 +17,7 @@ import pytest
 from rank_processes import MPIEXEC, environment, lines_of_ours, mpiexec
 
 import gstream
+from gstream.reporting.page import render
 from tests.cli.command import ENDLESS
 
 END_SECONDS = 120.0  # a launcher that hangs; how fast ranks end is measured elsewhere
@@ -101,12 +102,21 @@ def test_what_fails_on_all_ranks_is_said_once(stores: Path, tmp_path: Path, word
     assert said in done.stderr and len(lines_of_ours(done.stderr)) == 1, done.stderr
 
 
-def test_a_run_on_parts_names_the_folder_and_traces_what_it_exchanges(stores: Path, tmp_path: Path):
+def test_a_run_on_parts_names_the_folder_and_traces_what_it_exchanges_and_what_all_ranks_did(
+    stores: Path, tmp_path: Path
+) -> None:
     gstream.split(stores / "wide.gs", tmp_path / "web.parts", 2, threads=1)
     words = ("run", "pagerank", "web.parts", "--iterations", 3, "--json", "--trace", "run.json")
     done = mpiexec(2, "-m", "gstream", *words, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     summary = json.loads(done.stdout)
+    facts = json.loads((tmp_path / "run.json").read_text())["otherData"]["gstream"]
+    with gstream.open(stores / "wide.gs", devices="host") as graph:
+        steps = graph.pagerank(iterations=3).summary["stats"]["per_superstep"]
+    for name in ("pages", "edges_visited"):  # all of both parts
+        assert [step[name] for step in facts["stats"]["per_superstep"]] == [step[name] for step in steps]
+    assert facts["command"].startswith("mpiexec -n 2 gstream run pagerank web.parts ")
+    assert "those of all 2 ranks" in render(facts, [])
     told = re.findall(r"vertices 0 to \d+, (\d+) bytes to other ranks", (tmp_path / "run.json").read_text())
     assert summary["store"] == "web.parts" and len(told) == 3
     assert 0 < sum(map(int, told)) < summary["ranks"]["bytes_exchanged"]
