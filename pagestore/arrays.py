@@ -97,6 +97,11 @@ class StoredArray(ABC):
         """Of all rows, as they are read."""
         return self.rows * self._row_bytes
 
+    @property
+    def stored_bytes(self) -> int:
+        """Of all rows, as they lie in the file."""
+        return self.nbytes
+
     @abstractmethod
     def read(self, first: int = 0, last: int | None = None) -> np.ndarray:
         """Rows [first, last) as a new array. Raises StoreError on a wrong CRC."""

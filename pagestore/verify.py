@@ -34,7 +34,8 @@ Progress = Callable[[int, int], None]  # bytes read so far, bytes in all
 
 @dataclass
 class VerifyReport:
-    """What a scrub found. `problems`: one plain line each; `more_problems`: how many beyond the first 100."""
+    """What a scrub found. `problems`: one plain line each; `more_problems`: how many beyond the first 100; bytes_read:
+    as they lie in the file."""
 
     path: str
     problems: list[str] = field(default_factory=list)
@@ -88,7 +89,7 @@ def verify(
     with nullcontext(path) if isinstance(path, Store) else open_whole(name, stripes) as store:
         paged = [topology.stored_bytes for topology in map(store.topology, store.meta.topologies)]
         others = store.parts[1:] if isinstance(store, JoinedStore) else []
-        arrays = [one.array(name).nbytes for one in (store, *others) for name in one.array_names]
+        arrays = [one.array(name).stored_bytes for one in (store, *others) for name in one.array_names]
         total = sum(paged) + sum(arrays)
 
         def advance(nbytes: int) -> None:
@@ -191,7 +192,9 @@ def check_tables(store: Store, advance: Callable[[int], None]) -> Iterator[str]:
         array = store.array(name)
         try:
             for first in range(0, array.rows, STEP_ROWS):
-                advance(array.read(first, min(first + STEP_ROWS, array.rows)).nbytes)
+                last = min(first + STEP_ROWS, array.rows)
+                array.read(first, last)
+                advance(array.stored_bytes * last // array.rows - array.stored_bytes * first // array.rows)
         except StoreError as error:
             whole = False
             yield str(error)

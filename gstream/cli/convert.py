@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,6 +133,8 @@ def build(
             from pagestore.convert.estimate import estimate
 
             found = estimate(source, store, options)
+            compiling = compiled() * found.input_edges / max(1, found.sampled_edges)  # in the time that reading took
+            found = replace(found, seconds=max(0.0, found.seconds - compiling))
             for line in assumed:
                 note(line)
             print_estimate(found, store, json)
@@ -247,7 +249,7 @@ def print_estimate(found: Estimate, store: Path, json: bool) -> None:
         [
             ("read", f"{read}; nothing is written"),
             ("graph", f"{about}{show_count(found.vertices)} vertices, {show_count(found.input_edges)} edges read, "
-                      f"{show_count(found.stored_edges)} stored {found.topologies} time(s)"),
+                      f"{show_count(found.stored_edges)} stored{' by source and by target' * (found.topologies > 1)}"),
             ("store", f"{least} {show_bytes(found.store_bytes)} of {show_bytes(found.free_store_bytes)} free "
                       f"at {store}"),
             ("temporary", f"{least} {show_bytes(found.work_bytes)} of {show_bytes(found.free_work_bytes)} free; "

@@ -24,6 +24,10 @@ class CodedArray(StoredArray):
         if len(sizes) != -(-self.rows // self._block) or self._begins[-1] != words.rows:
             raise StoreError(f"{self.path}: {self.name} has blocks of sizes that are not its own. {REBUILD}")
 
+    @property
+    def stored_bytes(self) -> int:
+        return self._words.nbytes
+
     def read(self, first: int = 0, last: int | None = None) -> np.ndarray:
         """Also raises StoreError on a block that no converter writes."""
         last = self._range(first, last)

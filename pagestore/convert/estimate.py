@@ -21,7 +21,9 @@ from pagestore.convert.scan import Tally
 from pagestore.convert.storage import free_bytes
 from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS, PageLayout
+from pagestore.meta import META_BYTES
 from pagestore.planning import COLUMN_WASTE
+from pagestore.writer import MOST_ALIGNED
 
 KEY_BYTES = 8
 USED_SHARE = 0.9  # of the budget; the rest is the allocator's slack and small things
@@ -41,6 +43,7 @@ CHUNK_EDGES = 1 << 20
 MOST_BUCKETS = 1 << 10  # where vertices without edges are many
 RECORD_WORDS = 3  # size word and slot of a list
 NAMED_EDGE_BYTES = 24  # hashes and numbers of an edge between names, in temporary files
+TABLE_BYTES = 1 << 11  # of HDF5's names
 SLACK = 1.02  # small pages end where the next list doesn't fit
 SAMPLE_EDGES = 1 << 22  # edges that a dry run reads: 60 MB of text
 NS_PER_KEY = 60.0  # one core's time for a stored edge, from chunk to page (measured: bench/results)
@@ -138,16 +141,36 @@ class Budget:
 def store_bytes(
     vertices: int, edges: int, topologies: int, options: ConvertOptions, id_bytes: int, weight_bytes: int, named: bool
 ) -> tuple[int, int]:
-    """About how many bytes the pages will take, and all else in the store; `edges` of one topology, `named`: user IDs
-    are stored."""
+    """About how many bytes the pages will take, and all else in the store, with gaps; `edges` of one topology, `named`:
+    user IDs are stored."""
     layout = PageLayout(options.page_bytes, id_bytes)
     words = edges + RECORD_WORDS * min(vertices, edges)
     slack = SLACK + (1 / (COLUMN_WASTE - 1) if options.columns > 1 else 0)
     pages = int(words * slack) // (layout.words - layout.header_words) + 1
-    page = options.page_bytes + (layout.weight_page_bytes(weight_bytes) if weight_bytes else 0)
+    weight_page = layout.weight_page_bytes(weight_bytes) if weight_bytes else 0
+    page = options.page_bytes + weight_page
     heads = vertices * HEAD_NEIGHBOURS * id_bytes if options.heads else 0
     vectors = vertices * (8 + (8 if named else 0) + (id_bytes if may_reorder(options.order, vertices) else 0))
-    return topologies * pages * page, topologies * heads + vectors + (1 << 20)
+    rest = topologies * heads + vectors + META_BYTES + TABLE_BYTES
+    if not options.stripe:
+        sizes = [pages * size for size in (options.page_bytes, weight_page) if size] * topologies
+        rest = laid_out(rest, sizes, min(options.page_bytes, MOST_ALIGNED)) - sum(sizes)
+    return topologies * pages * page, rest
+
+
+def laid_out(before: int, sizes: list[int], alignment: int) -> int:
+    """Bytes of an HDF5 file with datasets of these sizes behind `before` others: large ones begin at a multiple of
+    `alignment`, small ones lie where a gap takes them, and tables follow the first large one."""
+    end, gap, tables = before, 0, TABLE_BYTES
+    for size in sizes:
+        if size < alignment and size <= gap:
+            gap -= size
+        elif size < alignment:
+            end += size
+        else:
+            begin = -(-end // alignment) * alignment
+            end, gap, tables = begin + size + tables, begin - end, 0
+    return end
 
 
 def work_bytes(budget: Budget, heads: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -135,8 +136,13 @@ def test_dry_run_writes_nothing(tmp_path: Path, gstream: Command) -> None:
     found = json.loads(done.stdout)
     assert found["input_edges"] == 6
     assert found["fits"] is True
-    assert found["store_bytes"] > 0
     assert [path.name for path in tmp_path.iterdir()] == ["edges.txt"]
+    weighed = "from,to,weight\na,b,100000\nb,c,2\n"
+    (tmp_path / "weighed.csv").write_text(weighed)
+    for name in ("edges.txt", "weighed.csv"):  # whose weights take pages of their own
+        said = json.loads(gstream("convert", name, f"{name}.gs", "--dry-run", "--json").stdout)
+        assert gstream("convert", name, f"{name}.gs").returncode == 0
+        assert said["store_bytes"] == pytest.approx(os.path.getsize(f"{name}.gs"), rel=0.01)
 
 
 def test_dry_run_of_a_pipe_says_whose_figures_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
