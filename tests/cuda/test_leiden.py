@@ -9,7 +9,7 @@ from compilers import needs_gxx
 from record_graphs import make_path
 
 import gstream
-from gstream.algorithms.communities import gpu_moves, gpu_slices, leiden, levels
+from gstream.algorithms.communities import gpu_coarser, gpu_moves, gpu_slices, leiden, levels
 from pagestore.memory import convert_arrays
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
@@ -44,19 +44,24 @@ def test_a_gpu_chooses_as_the_cores_do(name, kind, weighted, paths, monkeypatch)
     move, merge = gpu_slices.GpuSlices.move, gpu_slices.GpuSlices.merge
     monkeypatch.setattr(gpu_slices.GpuSlices, "move", lambda *given: rounds.append(move(*given)) or rounds[-1])
     monkeypatch.setattr(gpu_slices.GpuSlices, "merge", lambda *given: merges.append(merge(*given)))
+    made, add_groups = [], gpu_coarser.add_groups
+    monkeypatch.setattr(gpu_coarser, "add_groups", lambda *given: made.append(add_groups(*given)) or made[-1])
     asked = {"weighted": weighted, "seed": 4}
     with gstream.open(paths[kind]) as graph:
         assert kind != "hub" or graph.store.out_degree().max() > 2 * gpu_moves.PIECE
         expected = graph.execute(name, asked)
-    assert not rounds
+    assert not rounds and not made
     with gstream.open(paths[kind], devices="cuda") as graph:
         found = graph.execute(name, asked, certify=True)
         assert rounds and rounds[0] > 100 and bool(merges) == (name == "leiden")
+        assert made and all(made)
         chosen = len(rounds)
-        entries = (1 + (kind == "directed")) * graph._store.meta.edges
-        few = graph.execute(name, asked, device_memory=48 * entries)  # room for lists, and not for tables
-        assert len(rounds) < 2 * chosen and "had no room" in few.summary["note"]
-        blocks = graph.execute(name, asked, device_memory=200_000)  # nor for all lists: visited ones are gathered
+        monkeypatch.setattr(gpu_slices, "TABLE_SLOTS", 1)  # tables of a few lists: slices have several bins
+        monkeypatch.setattr(gpu_coarser, "BATCH_SLOTS", 1)  # of a few groups
+        few = graph.execute(name, asked)
+        assert len(rounds) == 2 * chosen
+        blocks = graph.execute(name, asked, device_memory=200_000)  # no room for all lists: visited ones are gathered
+        assert len(rounds) < 3 * chosen and "had no room" in blocks.summary["note"]
     for result in (found, few, blocks):
         assert np.array_equal(result.to_numpy(), expected.to_numpy())
         assert result.summary["modularity"] == expected.summary["modularity"]

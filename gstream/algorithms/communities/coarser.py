@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.communities import moving
+from gstream.algorithms.communities import gpu_coarser, gpu_slices, grouping, moving
 from gstream.algorithms.communities.levels import ALONE, Gathered, Held, Lists, Stored, Tables, entry_dtype
 from gstream.algorithms.support.blocks import Blocks, head_of
 from gstream.algorithms.support.session import Session
 from pagestore.errors import ResourceError
 from pagestore.io import read_into, write_from
 
-HELD_SHARE = 8  # of the memory that is left, lists take so small a part, and as much again while they are put together
+HELD_SHARE = 4  # of the memory that is left, lists take so small a part
 PIECE_SHARE = 16  # the same, of the groups whose lists are made at once
-PIECE = 1 << 20  # entries of those at most, but for one larger group
+PIECE = 1 << 22  # entries of those at most, but for one larger group
 
 
 class Filed(Gathered):
@@ -108,13 +108,14 @@ def _close(files: list[Any]) -> None:
 class Found:
     """Lists of groups, in the groups' order, as they are found."""
 
-    def __init__(self, session: Session, count: int) -> None:
+    def __init__(self, session: Session, count: int, most: int) -> None:
+        """most: entries of all lists, at most."""
         self._session, self._sizes = session, np.zeros(count, np.uint64)
         session.reserve(self._sizes)
-        left = session.engine.host_memory - session.engine.beside_bytes
-        self._room = max(ALONE * entry_dtype(session, True).itemsize, left // HELD_SHARE)
-        self._pieces: list[tuple[np.ndarray, np.ndarray]] = []
-        self._held = 0
+        left, entry = session.engine.host_memory - session.engine.beside_bytes, entry_dtype(session, True).itemsize
+        room = min(most, max(ALONE, left // (HELD_SHARE * entry)))
+        self._lists = np.empty(room, session.id_dtype), np.empty(room)  # takes no memory before it is written to
+        self._entries = 0  # that are there
         self._files: Files | None = None
         self._last: tuple[int, np.ndarray, np.ndarray] | None = None  # may go on in the lists of the next block
 
@@ -136,18 +137,23 @@ class Found:
         self._last = int(groups[-1]), ids[end:].copy(), weights[end:].copy()
 
     def _put(self, ids: np.ndarray, weights: np.ndarray) -> None:
-        self._held += ids.nbytes + weights.nbytes
-        if self._files is None and self._held > self._room:
+        end = self._entries + len(ids)
+        if self._files is None and end > len(self._lists[0]):
             self._files = Files(self._session)
-            for piece in self._pieces:
-                self._files.append(*piece)
-                self._session.release(*piece)
-            self._pieces = []
-        if self._files is None:
-            self._session.reserve(ids, weights)
-            self._pieces.append((ids, weights))
-        else:
+            self._files.append(*self._there)
+            self._session.release(*self._there)
+            self._lists = self._lists[0][:0].copy(), self._lists[1][:0].copy()
+        if self._files is not None:
             self._files.append(ids, weights)
+            return
+        self._session.reserve(ids, weights)
+        for array, values in zip(self._lists, (ids, weights), strict=True):
+            array[self._entries : end] = values
+        self._entries = end
+
+    @property
+    def _there(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._lists[0][: self._entries], self._lists[1][: self._entries]
 
     def level(self) -> Held | Filed:
         """The graph of all lists. Raises ResourceError."""
@@ -157,11 +163,8 @@ class Found:
         session.release(self._sizes)
         if self._files is not None:
             return Filed(session, self._sizes, self._files)
-        ids, weights = (np.concatenate(some) for some in zip(*self._pieces, strict=True))
-        held = Held(session, np.append(np.uint64(0), np.cumsum(self._sizes)), ids, weights)
-        for piece in self._pieces:
-            session.release(*piece)
-        return held
+        session.release(*self._there)  # a level counts its own
+        return Held(session, np.append(np.uint64(0), np.cumsum(self._sizes)), *self._there)
 
 
 def _joined(ids: np.ndarray, weights: np.ndarray, more_ids: np.ndarray, more_weights: np.ndarray) -> list[np.ndarray]:
@@ -180,8 +183,18 @@ def pieces_of(before: np.ndarray, piece: int = PIECE) -> list[int]:
 
 def coarser(session: Session, level: Level, place: np.ndarray, count: int) -> Held | Filed:
     """The graph whose vertices are groups of a level's: place (id[V]) is the group of each, below count."""
-    members, found = np.argsort(place, kind="stable").astype(session.id_dtype), Found(session, count)
-    session.reserve(members)
+    found = Found(session, count, level.entries)
+    lists = level.whole() if session.on_one_gpu and level.entries >= gpu_slices.ON_GPU else None
+    if lists is None or not gpu_coarser.add_groups(session, lists, level.own, place, count, found.add):
+        _add_on_cores(session, level, place, count, found)
+    return found.level()
+
+
+def _add_on_cores(session: Session, level: Level, place: np.ndarray, count: int, found: Found) -> None:
+    """Put the lists of groups into `found`, by the host's cores."""
+    members, begins = np.empty(len(place), session.id_dtype), np.zeros(count + 2, np.int64)
+    session.reserve(members, begins)
+    session.each(grouping.list_members, place, begins, members, items=0)
     for lists, begin, end in level.among(members):
         some = members[begin:end]
         group = place[some]
@@ -198,8 +211,7 @@ def coarser(session: Session, level: Level, place: np.ndarray, count: int) -> He
             given = some, bounds[low : high + 1].astype(np.uint64), place, room[low:high], tables
             found.add(group[bounds[low:high]], *_added(session, lists, level.own, *given))
         tables.free()
-    session.release(members)
-    return found.level()
+    session.release(members, begins)
 
 
 def _added(
@@ -212,9 +224,9 @@ def _added(
     session.reserve(ids, weights, ids, weights)  # the second time what is packed
     found = np.zeros(len(room), np.uint64)
     given = members, bounds, place, places, ids, weights, found, *tables.arrays
-    session.look(moving.add_lists, *lists.for_visits, own, *given, items=tables.items())
+    session.look(grouping.add_lists, *lists.for_visits, own, *given, items=tables.items())
     starts = np.append(np.uint64(0), np.cumsum(found))
     packed_ids, packed_weights = np.empty(int(starts[-1]), ids.dtype), np.empty(int(starts[-1]))
-    session.each(moving.pack_lists, places, found, starts, ids, weights, packed_ids, packed_weights)
+    session.each(grouping.pack_lists, places, found, starts, ids, weights, packed_ids, packed_weights)
     session.release(ids, weights, ids, weights)
     return found, packed_ids, packed_weights

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.communities import moving
-from gstream.algorithms.communities.leiden import numbered, quality
+from gstream.algorithms.communities.labels import numbered, quality
 from gstream.algorithms.communities.levels import Stored
 from gstream.algorithms.components.forest import compress
 from gstream.algorithms.support.refusal import check_said, refuse, refuse_vertices

@@ -16,7 +16,6 @@ Certificate: the modularity is summed again from the store's edges, and of Leide
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -26,6 +25,7 @@ import numpy as np
 from gstream.algorithms.communities import gpu_slices, moving
 from gstream.algorithms.communities.coarser import Level, coarser
 from gstream.algorithms.communities.gpu_slices import MOST_SLICES, GpuSlices
+from gstream.algorithms.communities.labels import mixed, numbered, quality, salted
 from gstream.algorithms.communities.levels import ALONE, Lists, Stored, Tables, lists_room
 from gstream.algorithms.components.forest import compress
 from gstream.algorithms.declaration import NOT_NEGATIVE, RESOLUTION, SEED, WEIGHTED, WHOLE, Algorithm, Option, Work
@@ -49,8 +49,10 @@ ALGORITHMS = (
         weights=NOT_NEGATIVE, holds="82; lists, by blocks where they do not fit; smaller graphs, or files of them",
         units=(
             "..labelling.cdlp:gather_labels", ".moving:gather_weighted gather_visited gather_weighted_visited",
-            ".gpu_moves:begin_visits list_visits empty_tables fill_tables weigh_moves take_moves wake_ends go",
-            ".gpu_moves:list_merges weigh_merges take_merges join_parts end_visits",
+            ".gpu_moves:begin_visits count_visits list_visits leave_visits empty_tables fill_tables",
+            ".gpu_moves:weigh_moves take_moves wake_ends go",
+            ".gpu_merges:sum_inside pass_over weigh_merges take_merges weigh_links join_parts end_visits",
+            ".gpu_groups:size_groups list_members fill_groups count_groups pack_groups",
         ),
         work=Work(edges=400.0, gpu_edges=60.0, spread=2.5),
     ),
@@ -67,7 +69,9 @@ ALGORITHMS = (
         weights=NOT_NEGATIVE, holds="48; lists, by blocks where they do not fit; smaller graphs, or files of them",
         units=(
             "..labelling.cdlp:gather_labels", ".moving:gather_weighted gather_visited gather_weighted_visited",
-            ".gpu_moves:begin_visits list_visits empty_tables fill_tables weigh_moves take_moves wake_ends go",
+            ".gpu_moves:begin_visits count_visits list_visits leave_visits empty_tables fill_tables",
+            ".gpu_moves:weigh_moves take_moves wake_ends go",
+            ".gpu_groups:size_groups list_members fill_groups count_groups pack_groups",
         ),
         work=Work(edges=120.0, gpu_edges=60.0, spread=2.5),
     ),
@@ -118,20 +122,25 @@ def _try(
 ) -> tuple[np.ndarray, dict[str, Any], int]:
     """(id[V], numbers of communities; summary; rounds). where: id[V], ascending numbers."""
     side, rounds, levels, found = None, 0, 0, dict[str, Any]()
+    alone = stored.alone
     for number in range(PASSES if refined else 1):
         state, place = Partition(stored.session, stored, resolution, salted(salt, number), side=side), where
         for level in range(1, max_levels + 1):
             rounds += state.move()
             if level == max_levels or state.communities() == state.level.vertices:
                 break
-            groups, count = numbered(state.refine() if refined else state.side)
-            if count == state.level.vertices:
+            first = place is where
+            groups, count = numbered(state.refine() if refined else state.side, alone if first else alone[:0])
+            if count == state.level.vertices - first * len(alone):
                 break
-            state, place = state.coarser(groups, count, refined), groups[place]
+            state, place = state.coarser(groups, count, refined), groups if first else groups[place]
         if refined:
             state.split()
         side, levels = state.side[place], max(levels, level)
         found = {"communities": state.communities(), "modularity": state.modularity(), "levels": levels}
+        if place is not where and len(alone):
+            side[alone] = np.arange(state.level.vertices, state.level.vertices + len(alone), dtype=side.dtype)
+            found["communities"] += len(alone)
         state.free()
         side = numbered(side)[0]
     assert side is not None
@@ -196,7 +205,7 @@ class Partition:
         salt = salted(self.salt, turn)
         if self.at_once:
             visited = np.flatnonzero(self.due)
-            hashed = _mixed(visited.astype(np.uint64) ^ np.uint64(salt))
+            hashed = mixed(visited.astype(np.uint64) ^ np.uint64(salt))
             order, bounds = visited[np.argsort(hashed, kind="stable")].astype(self.order.dtype), [0, len(visited)]
         else:
             placed = np.zeros(slices + 2, np.int64)
@@ -216,8 +225,10 @@ class Partition:
         few = 0 if self.at_once else self.level.vertices // FEW
         known = self.side, self.total, self.strength
         np.greater(self.strength, 0, out=self.due.view(np.bool_))
-        if (gpu := self._on_gpu()) is not None and (rounds := self._move_on_gpu(gpu)):
-            return rounds
+        if (gpu := self._on_gpu()) is not None:
+            rounds, over = self._move_on_gpu(gpu)
+            if over:
+                return rounds
         while rounds < MOST_ROUNDS and self.twice:
             moved[0] = 0
             for lists, order, begin, end, chosen in self._visits(rounds, slices_of(self.level.vertices)):
@@ -238,22 +249,23 @@ class Partition:
         small = self.at_once or self.level.entries < gpu_slices.ON_GPU
         if not self.session.on_one_gpu or small or not self.twice:
             return None
-        lists = self.level.whole()
-        return None if lists is None else GpuSlices(self.session, lists)
+        lists, most = self.level.whole(), gpu_slices.MOST_SLOTS // 2
+        return None if lists is None or self.level.longest > most else GpuSlices(self.session, lists)
 
-    def _move_on_gpu(self, gpu: GpuSlices) -> int:
-        """`move` by a GPU, if it has room; else 0."""
-        known, rounds = (self.side, self.total, self.strength), 0
+    def _move_on_gpu(self, gpu: GpuSlices) -> tuple[int, bool]:
+        """(rounds of `move` by a GPU, as many as it has room for; whether that is all of them)."""
+        known, rounds, over = (self.side, self.total, self.strength), 0, False
         with gpu.resident(*known, self.due, self.to) as resident:
-            while resident.on_gpu and rounds < MOST_ROUNDS:
+            while resident.on_gpu and rounds < MOST_ROUNDS and not over:
                 salt, slices = salted(self.salt, rounds), slices_of(self.level.vertices)
                 moved = gpu.move(resident, known, self.due, self.to, self.factor, salt, slices)
+                if moved is None:
+                    break
                 rounds += 1
                 self._rounds.boundary()
-                if moved <= self.level.vertices // FEW:
-                    break
-            gpu.end(resident, self.strength, self.due, self.to)
-        return rounds
+                over = moved <= self.level.vertices // FEW
+            gpu.end(resident, self.strength, self.to, *([self.due] if over else []))
+        return rounds, over or rounds == MOST_ROUNDS
 
     def _items(self, visits: int) -> int | None:
         """What so many visits come to, for `session.each`."""
@@ -264,33 +276,32 @@ class Partition:
         """id[V]: connected parts of the communities, each named by a vertex that is in it."""
         session, vertices = self.session, self.level.vertices
         part, mixed_in = np.arange(vertices, dtype=session.id_dtype), np.zeros(vertices, np.uint8)
-        inner, linked, bulk = np.zeros(vertices), np.zeros(vertices), self.strength.copy()
-        session.reserve(part, mixed_in, inner, linked, bulk, inner)
-        for lists in self.level.parts():
-            session.look(moving.sum_lists, *lists.arrays, 0.0, self.side, inner)
-        cut = inner.copy()
+        inner, cut, linked, bulk = np.zeros(vertices), np.zeros(vertices), np.zeros(vertices), self.strength.copy()
+        session.reserve(part, mixed_in, inner, cut, linked, bulk)
         merging = part, bulk, cut, inner
         np.greater(self.strength, 0, out=self.due.view(np.bool_))
         gpu = self._on_gpu()
         if gpu is None or not self._refine_on_gpu(gpu, *merging, mixed_in):
             self._refine_on_cores(merging, mixed_in, linked)
-        session.release(part, mixed_in, inner, linked, bulk, inner)
+        session.release(part, mixed_in, inner, cut, linked, bulk)
         return part
 
     def _refine_on_gpu(self, gpu: GpuSlices, *parts: np.ndarray) -> bool:
         """Whether a GPU had room, and did it."""
-        known = self.side, self.total, self.strength
+        known, done = (self.side, self.total, self.strength), False
         self.to.fill(self.session.none)
         with gpu.resident(*known, *parts, self.due, self.to) as resident:
-            on_gpu = resident.on_gpu
-            if on_gpu:
+            if resident.on_gpu:
                 salt = salted(self.salt, MOST_ROUNDS)
-                gpu.merge(resident, known, parts, self.due, self.to, self.factor, salt, MERGE_SLICES)
-                gpu.end(resident, *parts[1:], self.due, self.to)
-        return on_gpu
+                done = gpu.merge(resident, known, parts, self.due, self.to, self.factor, salt, MERGE_SLICES)
+                gpu.end(resident, *parts[1:], self.to, *([self.due] if done else []))
+        return done
 
     def _refine_on_cores(self, merging: tuple[np.ndarray, ...], mixed_in: np.ndarray, linked: np.ndarray) -> None:
-        session = self.session
+        session, (_, _, cut, inner) = self.session, merging
+        for lists in self.level.parts():
+            session.look(moving.sum_lists, *lists.arrays, 0.0, self.side, inner)
+        cut[:] = inner
         self.to[:] = merging[0]
         for lists, order, begin, end, chosen in self._visits(MOST_ROUNDS, MERGE_SLICES):
             session.look(
@@ -306,10 +317,11 @@ class Partition:
         """The partition of the graph of groups; each is a community, or with `refined` in that of its vertices."""
         side = None
         if refined:
-            first = np.zeros(self.level.vertices, self.session.id_dtype)
-            first[self.side[::-1]] = place[::-1]  # the least group of each community: of several, the last is kept
+            first, known = np.zeros(self.level.vertices, self.session.id_dtype), self.side
+            first[known[::-1]] = place[::-1]  # the least group of each community: of several, the last is kept
             side = np.empty(groups, first.dtype)
-            side[place] = first[self.side]
+            given = self.level.with_lists
+            side[place[given]] = first[known[given]]
         strength = np.bincount(place, self.strength, groups)
         self._free_tables()
         level = coarser(self.session, self.level, place, groups)
@@ -343,37 +355,6 @@ class Partition:
 def slices_of(vertices: int) -> int:
     """The slices of a round over so many vertices, a power of two."""
     return min(MOST_SLICES, 1 << max(vertices // SLICE, 2).bit_length() - 1)
-
-
-def quality(inner: np.ndarray, strength: np.ndarray, side: np.ndarray, resolution: float) -> float:
-    """The modularity. inner: float64[V], weights at each vertex that lead to its own community; nan without any."""
-    twice = float(strength.sum())
-    if not twice:
-        return math.nan
-    total = np.bincount(side, strength)
-    return float(inner.sum()) / twice - resolution * float(np.square(total / twice).sum())
-
-
-def numbered(label: np.ndarray) -> tuple[np.ndarray, int]:
-    """(labels below V as 0, 1, 2, ... in their order; how many there are)."""
-    there = np.zeros(len(label) + 1, label.dtype)
-    there[1:][label] = 1
-    np.cumsum(there, out=there)
-    return there[:-1][label], int(there[-1])
-
-
-def salted(salt: int, number: int) -> int:
-    """A hash of both."""
-    return int(_mixed(_mixed(np.array([salt], np.uint64)) + np.uint64(number))[0])
-
-
-def _mixed(x: np.ndarray) -> np.ndarray:
-    """Hashes of u8[n] (the finisher of SplitMix64)."""
-    with np.errstate(over="ignore"):
-        x = x * np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return x ^ (x >> np.uint64(31))
 
 
 def _named(session: Session, side: np.ndarray) -> np.ndarray:

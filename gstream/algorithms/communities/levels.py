@@ -93,6 +93,11 @@ class Gathered(ABC):
         """Entries of the longest list."""
         return int(np.diff(self.blocks.before).max(initial=1))
 
+    @property
+    def with_lists(self) -> Any:
+        """The vertices whose lists have entries."""
+        return np.flatnonzero(np.diff(self.blocks.before))
+
     def whole(self) -> Lists | None:
         """All lists, where memory has room for them at once."""
         return next(self.parts()) if len(self.blocks) == 1 else None
@@ -146,6 +151,8 @@ class Stored(Gathered):
         blocks = Blocks(session, sizes, dtype, on_gpu=OnGpu(identity.nbytes, dtype.itemsize, 8), later=later)
         if len(blocks) > 1 and int(blocks.before[-1]) <= ALONE:
             raise _too_little(session, weighted, int(blocks.before[-1]))
+        self.alone = np.flatnonzero(sizes == 0).astype(session.id_dtype)  # vertices without lists
+        session.reserve(self.alone)
         session.release(sizes)
         del sizes
         super().__init__(session, blocks, weighted)
@@ -215,6 +222,7 @@ class Held:
     """A smaller graph in host memory."""
 
     own = 1.0
+    with_lists = slice(None)  # all vertices' lists have entries
 
     def __init__(self, session: Session, starts: np.ndarray, ids: np.ndarray, weights: np.ndarray) -> None:
         self.session, self.vertices = session, len(starts) - 1

@@ -177,6 +177,12 @@ class Resident:
             self._gpu.read(array)
         return on_host(array)
 
+    def read_head(self, array: Any, count: int) -> np.ndarray:
+        """A copy of the array's first elements, as they are now."""
+        if self._gpu is not None:
+            return self._gpu.read_head(array, count)
+        return on_host(array)[:count].copy()
+
     def bring(self, *arrays: np.ndarray) -> None:
         """Have those of the arrays that a GPU has up to date."""
         for array in arrays:

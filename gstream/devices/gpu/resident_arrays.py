@@ -147,6 +147,15 @@ class GpuArrays(Copies):
             self.gpu.read(copy.address, array, self.stream)
             self._over()
 
+    def read_head(self, array: np.ndarray | Held, count: int) -> np.ndarray:
+        """The first elements of what the GPU holds of an array, after what is queued."""
+        copy = self.find(array)
+        assert copy is not None, "an array that is not there"
+        with self.gpu, self.gpu.suspecting(list(self._queued)):
+            found = self.gpu.fetch(copy.address, count, copy.dtype, self.stream)
+            self._over()
+            return found
+
     def _over(self) -> None:
         """Everything queued is known to be over."""
         self._queued.clear()
