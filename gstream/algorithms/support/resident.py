@@ -166,7 +166,7 @@ class Resident:
         table, weights = session.engine.graph.tables[name], swept.needs_weights
         pages = table.pages if wanted is None else int(np.count_nonzero(wanted))
         self._swept[name] = self._swept.get(name, 0) + table.bytes_of(pages, weights) + SWEEP_BYTES
-        if gpu.may_hold(table) and self._swept[name] >= table.bytes_of(table.pages, weights):
+        if gpu.may_hold(table) and 2 * self._swept[name] >= table.bytes_of(table.pages, weights):
             wanted = None  # all of them stay, so that from now on none is chosen any more
         session.sweep_gpus(name, swept, wanted, gpu)
         return True
@@ -188,6 +188,13 @@ class Resident:
         for array in arrays:
             if self._gpu is not None and self._gpu.find(array) is not None:
                 self._gpu.read(array)
+
+    def fill(self, array: np.ndarray | Held, byte: int) -> None:
+        """Every byte of the array, which is of the block, becomes `byte`."""
+        if self._gpu is not None:
+            self._gpu.fill(array, byte)
+        else:
+            on_host(array).view(np.uint8).fill(byte)
 
     def forget(self, *arrays: np.ndarray | Held) -> None:
         """Nobody will read what kernels have made of these arrays: the host's may stay behind."""

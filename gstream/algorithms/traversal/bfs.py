@@ -51,7 +51,10 @@ ALGORITHMS = (
         kept="4: distances",
         holds="8, heads 16, predecessors 4, reordered 12 more",
         program="gstream.programs.bfs:BFS",
-        units=(".nearest:open_words draw open_pushing open_childless nearest_by_hops least_key", ".later:step_on"),
+        units=(
+            ".nearest:draw push_nearest open_orphans nearest_by_hops", ".nearest:open_pushing open_childless least_key",
+            ".later:step_on",
+        ),
         proof_units=(".distance_proofs:check_hops",),
         work=Work(edges=0.35, gpu_edges=0.4, vertices=17.5, gpu_vertices=2, moved=(0.1, 1.2), answer=8,
                   switched=(("predecessors", 0.35),)),

@@ -23,6 +23,7 @@ from gstream.records import item_kernel, record_kernel
 
 WORDS = LANES = 32  # words of a bitmap that are an item, and other elements: one for each lane
 NONE = u64(0xFFFFFFFFFFFFFFFF)
+FEW, FEW_SHIFT = u64(127), u64(56)
 
 
 @helper
@@ -73,20 +74,6 @@ def open_vertices(distance, none, is_source, bits, counter):
     return u64(0)
 
 
-@item_kernel(predecessor="own", open_bits="own")
-def open_words(item, distance, predecessor, open_bits):
-    """`open_vertices` of breadth-first search where a GPU has the arrays, and no vertex has a predecessor yet: sources
-    are those at distance 0. An item is WORDS words of bits."""
-    begin, end = item.share(WORDS, len(open_bits))
-    for index in range(begin, end):
-        word, first = u64(0), index << u64(6)
-        for v in range(first, min(first + u64(64), u64(len(distance)))):
-            predecessor[v] = ~predecessor.dtype.type(0)
-            if distance[v] != ~distance.dtype.type(0) and distance[v] != 0:
-                word |= u64(1) << (v & u64(63))
-        open_bits[index] = word
-
-
 @kernel
 def nearest_heads(heads, first, distance, predecessor, bits, counter):
     """Breadth-first search: settle the open vertices first..first+len(heads)-1 from their heads, and clear their bits.
@@ -110,13 +97,13 @@ def nearest_heads(heads, first, distance, predecessor, bits, counter):
     return edges
 
 
-@item_kernel(near="uint32[] own", names="id[] own")
-def draw(item, distance, natural, at, near, names):
-    """near[k] = distance[at[k]], and names of `natural`. at: uint64[n]. An item is LANES elements."""
+@item_kernel(drawn="own")
+def draw(item, distance, natural, at, drawn):
+    """drawn[k] = the distance of vertex at[k], of which FEW at most are told apart, above its natural index.
+    at: uint64[n]. An item is LANES elements."""
     begin, end = item.share(LANES, len(at))
     for index in range(begin, end):
-        near[index] = distance[at[index]]
-        names[index] = natural[at[index]]
+        drawn[index] = min(u64(distance[at[index]]), FEW) << FEW_SHIFT | u64(natural[at[index]])
 
 
 @item_kernel(bits="own")
@@ -143,6 +130,20 @@ def open_childless(item, predecessor, open_bits, bits):
             for v in range(first, min(first + u64(64), u64(len(predecessor)))):
                 word |= u64(predecessor[v] == ~predecessor.dtype.type(0)) << (v & u64(63))
         bits[index] = word & open_bits[index]
+
+
+@item_kernel(bits="own")
+def open_orphans(item, distance, predecessor, bits):
+    """bits: reached vertices without a predecessor, but for sources, which are at distance 0. Written whole. An item is
+    WORDS words of bits."""
+    begin, end = item.share(WORDS, len(bits))
+    for index in range(begin, end):
+        word, first = u64(0), index << u64(6)
+        for v in range(first, min(first + u64(64), u64(len(distance)))):
+            if predecessor[v] == ~predecessor.dtype.type(0):
+                far = distance[v]
+                word |= u64(far != ~distance.dtype.type(0) and far != 0) << (v & u64(63))
+        bits[index] = word
 
 
 @kernel
@@ -215,6 +216,20 @@ def nearest_by_hops(record, distance, natural, predecessor, bits, pull):
         for v in record.neighbours():
             if distance[v] == onward:
                 offer_equal(predecessor, v, owner, natural)
+
+
+@record_kernel(predecessor="own")
+def push_nearest(record, distance, natural, until, predecessor):
+    """`nearest_by_hops` of the vertices that `open_pushing` opens, where a GPU looks at all lists."""
+    owner = record.vertex
+    near = distance[owner]
+    if near == ~distance.dtype.type(0):
+        return
+    if named(natural, owner) >= until[min(u64(near) + u64(1), u64(len(until)) - u64(1))]:
+        return
+    for v in record.neighbours():
+        if distance[v] == near + u32(1):
+            offer_equal(predecessor, v, owner, natural)
 
 
 @record_kernel(distance="length[]", predecessor="own")

@@ -86,25 +86,24 @@ def _on_gpu(session: Session, distance: Any) -> Any:
     if not session.on_one_gpu or not device.keeps_all(tables[session.gathers()[0]]):
         return None
     vertices, words = len(distance), len(bitmap(len(distance)))
-    held = vertices * session.id_dtype.itemsize + 16 * words
+    held = vertices * session.id_dtype.itemsize + 8 * words
     natural = natural_names(session)
     if room is not None and device.memory_bytes + held + bytes_of((natural,)) > room:  # pages would have to go
         return None
     try:
-        predecessor, open_bits = device.hold(vertices, session.id_dtype), device.hold(words, np.uint64)
+        predecessor, bits = device.hold(vertices, session.id_dtype), device.hold(words, np.uint64)
         natural = session.there("natural_ids", natural)
-        shares = Shares(session, distance, natural, device.hold)
+        shares = Shares(session, distance, natural, listed=False)
     except DeviceMemoryError:
         return None
     session.reserve(distance, predecessor)
-    with Resident(session, distance, predecessor, open_bits, natural, *shares.arrays) as resident:
+    with Resident(session, distance, predecessor, bits, natural, *shares.arrays) as resident:
         if resident.on_gpu:
-            items = -(-words // nearest.WORDS)
-            resident.each(nearest.open_words, items, distance, predecessor, open_bits)
+            resident.fill(predecessor, 0xFF)
             if shares.may_choose and device.keeps_all(tables["out"]):
                 shares.choose(resident)
-            shares.sweep(resident, nearest.nearest_by_hops, (distance, natural, predecessor), predecessor, open_bits)
-            resident.forget(open_bits, shares.bits)
+            shares.sweep_all(resident, predecessor, bits)
+            resident.forget(bits)
             return predecessor
     session.release(distance, predecessor)
     return None
@@ -121,7 +120,7 @@ def _by_hops(
     if not open_bits.any():
         return
     shares = Shares(session, distance, natural)
-    session.reserve(shares.bits)
+    session.reserve(shares.pushing)
     with Resident(session) as resident:
         if shares.may_choose and not session.on_gpus and session.engine.holds("out"):
             shares.choose(resident)
@@ -133,7 +132,7 @@ def _by_hops(
 
             given = (distance, natural, predecessor)
             shares.sweep(resident, nearest.nearest_by_hops, given, predecessor, open_bits, join)
-    session.release(shares.bits)
+    session.release(shares.pushing)
 
 
 def _by_keys(

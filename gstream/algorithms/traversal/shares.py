@@ -11,7 +11,6 @@ of the range is taken for theirs. Bounds change the time, and no answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -34,38 +33,36 @@ LIST_COST = 4.0  # of a list, against an edge of a pull
 
 
 class Shares:
-    """One pass: who pushes, who pulls. arrays: all that kernels work with, of which some have no element. Of these only
-    `bits` grow with the graph."""
+    """One pass: who pushes, who pulls. arrays: all that kernels work with, of which some have no element; `pushing`
+    alone grows with the graph."""
 
-    def __init__(self, session: Session, distance: Any, natural: Any, room: Callable[..., Any] = np.zeros) -> None:
+    def __init__(self, session: Session, distance: Any, natural: Any, listed: bool = True) -> None:
         """distance: u4[V]. natural: id[V], or of no element if store IDs are natural indices. A GPU may hold them.
-        room(count, dtype): memory for bits, which are written whole before they are read."""
+        listed: pushing vertices are told by bits, as where pages are chosen; else by `until`."""
         self.session, (self.name, self.pull) = session, session.gathers()
         vertices, self._distance, self._natural = len(distance), distance, natural
         self.may_choose = self.pull and len(natural) > 0 and session.store.has("out")
         self._at, self._ranges = vertices_drawn(vertices if self.may_choose else 0)
-        self._near, self._names = np.empty(len(self._at), distance.dtype), np.empty(len(self._at), session.id_dtype)
-        self._until = np.full(LEVELS + 1, 0 if self.pull else vertices, np.uint64)
-        words = len(bitmap(vertices)) if self.may_choose or not self.pull else 0
-        self.bits = room(words, np.uint64) if words else bitmap(0)
-        self.arrays = (self._at, self._near, self._names, self._until, self.bits)
+        self._drawn = np.empty(len(self._at), np.uint64)
+        self.until = np.full(LEVELS + 1, 0 if self.pull else vertices, np.uint64)
+        self.pushing = bitmap(vertices if listed and (self.may_choose or not self.pull) else 0)
+        self._at = session.there("vertices_drawn", self._at)
+        self.arrays = (self._at, self._drawn, self.until)
 
     def choose(self, resident: Resident) -> None:
         """Let some parents push."""
-        at, near, names = self.arrays[:3]
+        at, few = self._at, np.uint64(nearest.FEW_SHIFT)
         if resident.on_gpu:
-            items = -(-len(at) // nearest.LANES)
-            resident.each(nearest.draw, items, self._distance, self._natural, at, near, names)
-            resident.read(near)
-            resident.read(names)
+            resident.each(nearest.draw, -(-len(at) // nearest.LANES), self._distance, self._natural, at, self._drawn)
+            drawn = resident.read(self._drawn)
+            near, names = drawn >> few, drawn & ((np.uint64(1) << few) - np.uint64(1))
         else:
-            np.take(self._distance, at, out=near)
-            np.take(self._natural, at, out=names)
+            near, names = np.take(self._distance, at), np.take(self._natural, at)
         tables = self.session.engine.graph.tables
-        self._until[:] = choose_bounds(
-            tables[self.name], tables["out"], self._ranges, self._near, self._names, len(self._distance)
+        self.until[:] = choose_bounds(
+            tables[self.name], tables["out"], self._ranges, near, names, len(self._distance)
         )
-        resident.put(self._until)
+        resident.put(self.until)
 
     def sweep(
         self, resident: Resident, kernel: RecordKernel, arrays: tuple[Any, ...], predecessor: Any,
@@ -73,9 +70,9 @@ class Shares:
     ) -> None:  # fmt: skip
         """kernel(*arrays, bits, *more, pull) at the lists of vertices that push, and of those of open_bits that have no
         predecessor then, which pull."""
-        pulling, items, bits = open_bits, -(-len(open_bits) // nearest.WORDS), self.bits
-        if self._until.any():
-            given = (self._distance, self._natural, self._until, bits)
+        pulling, items, bits = open_bits, -(-len(open_bits) // nearest.WORDS), self.pushing
+        if self.until.any():
+            given = (self._distance, self._natural, self.until, bits)
             resident.each(nearest.open_pushing, items, *given, items=len(predecessor))
             resident.sweep("out", kernel, (*arrays, bits, *more, False), bits, join=join)
             if self.pull:
@@ -83,6 +80,16 @@ class Shares:
                 pulling = bits
         if self.pull:
             resident.sweep(self.name, kernel, (*arrays, pulling, *more, True), pulling, join=join)
+
+    def sweep_all(self, resident: Resident, predecessor: Any, bits: Any) -> None:
+        """`sweep` where a GPU keeps all pages. bits: room for those of vertices that pull."""
+        distance, natural = self._distance, self._natural
+        if self.until.any():
+            resident.sweep("out", nearest.push_nearest, (distance, natural, self.until, predecessor))
+        if self.pull:
+            items = -(-len(bits) // nearest.WORDS)
+            resident.each(nearest.open_orphans, items, distance, predecessor, bits, items=len(predecessor))
+            resident.sweep(self.name, nearest.nearest_by_hops, (distance, natural, predecessor, bits, True))
 
 
 def ranges_of(vertices: int) -> np.ndarray:

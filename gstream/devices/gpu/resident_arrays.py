@@ -181,6 +181,14 @@ class GpuArrays(Copies):
         with self.gpu:
             self.gpu.write(copy.address, array)
 
+    def fill(self, array: np.ndarray | Held, byte: int) -> None:
+        """Queue that every byte of a copy becomes `byte`."""
+        copy = self.find(array)
+        assert copy is not None, "an array that is not there"
+        with self.gpu:
+            self.gpu.fill(copy, byte, self.stream)
+        self._written[id(array)] = array
+
     def forget(self, *arrays: np.ndarray | Held) -> None:
         """Nobody will read what kernels have made of these arrays so far."""
         for array in arrays:
