@@ -59,9 +59,7 @@ class Shares:
         else:
             near, names = np.take(self._distance, at), np.take(self._natural, at)
         tables = self.session.engine.graph.tables
-        self.until[:] = choose_bounds(
-            tables[self.name], tables["out"], self._ranges, near, names, len(self._distance)
-        )
+        self.until[:] = choose_bounds(tables[self.name], tables["out"], self._ranges, near, names, len(self._distance))
         resident.put(self.until)
 
     def sweep(
