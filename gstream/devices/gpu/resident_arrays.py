@@ -37,7 +37,7 @@ class GpuArrays(Copies):
         )
         self.device = device
         self._pins = dict[int, Callable[[], None]]()
-        self._written: dict[int, np.ndarray] = {}
+        self._written: dict[int, Any] = {}
         self._queued: dict[str, None] = {}  # names of kernels that are not known to be over, in order
         self._launches: dict[str, tuple[PagePool, Launch, np.ndarray | None]] = {}  # by topology
         self._prepared: dict[tuple[Any, ...], tuple[Launcher, list[int], list[tuple[int, int]], list[np.ndarray]]] = {}
