@@ -9,7 +9,7 @@ from compilers import needs_gxx
 from record_graphs import make_path
 
 import gstream
-from gstream.algorithms.communities import gpu_coarser, gpu_moves, gpu_slices, leiden, levels
+from gstream.algorithms.communities import coarser, gpu_coarser, gpu_moves, gpu_slices, leiden, levels
 from pagestore.memory import convert_arrays
 
 pytestmark = [needs_gxx, pytest.mark.usefixtures("standin_gpu")]
@@ -44,8 +44,8 @@ def test_a_gpu_chooses_as_the_cores_do(name, kind, weighted, paths, monkeypatch)
     move, merge = gpu_slices.GpuSlices.move, gpu_slices.GpuSlices.merge
     monkeypatch.setattr(gpu_slices.GpuSlices, "move", lambda *given: rounds.append(move(*given)) or rounds[-1])
     monkeypatch.setattr(gpu_slices.GpuSlices, "merge", lambda *given: merges.append(merge(*given)))
-    made, add_groups = [], gpu_coarser.add_groups
-    monkeypatch.setattr(gpu_coarser, "add_groups", lambda *given: made.append(add_groups(*given)) or made[-1])
+    made, make = [], gpu_coarser.GpuGroups.make
+    monkeypatch.setattr(gpu_coarser.GpuGroups, "make", lambda *given: made.append(make(*given)) or made[-1])
     asked = {"weighted": weighted, "seed": 4}
     with gstream.open(paths[kind]) as graph:
         assert kind != "hub" or graph.store.out_degree().max() > 2 * gpu_moves.PIECE
@@ -54,12 +54,14 @@ def test_a_gpu_chooses_as_the_cores_do(name, kind, weighted, paths, monkeypatch)
     with gstream.open(paths[kind], devices="cuda") as graph:
         found = graph.execute(name, asked, certify=True)
         assert rounds and rounds[0] > 100 and bool(merges) == (name == "leiden")
-        assert made and all(made)
+        assert made and all(stayed is not None for stayed in made)
         chosen = len(rounds)
         monkeypatch.setattr(gpu_slices, "TABLE_SLOTS", 1)  # tables of a few lists: slices have several bins
         monkeypatch.setattr(gpu_coarser, "BATCH_SLOTS", 1)  # of a few groups
+        monkeypatch.setattr(coarser.Found, "has_room", False)  # their lists go to the host
+        made.clear()
         few = graph.execute(name, asked)
-        assert len(rounds) == 2 * chosen
+        assert len(rounds) == 2 * chosen and made and all(stayed is None for stayed in made)
         blocks = graph.execute(name, asked, device_memory=200_000)  # no room for all lists: visited ones are gathered
         assert len(rounds) < 3 * chosen and "had no room" in blocks.summary["note"]
     for result in (found, few, blocks):

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.communities import gpu_coarser, gpu_slices, grouping, moving
+from gstream.algorithms.communities import gpu_slices, grouping, moving
+from gstream.algorithms.communities.gpu_coarser import GpuGroups
 from gstream.algorithms.communities.levels import ALONE, Gathered, Held, Lists, Stored, Tables, entry_dtype
 from gstream.algorithms.support.blocks import Blocks, head_of
 from gstream.algorithms.support.session import Session
@@ -110,7 +111,7 @@ class Found:
 
     def __init__(self, session: Session, count: int, most: int) -> None:
         """most: entries of all lists, at most."""
-        self._session, self._sizes = session, np.zeros(count, np.uint64)
+        self._session, self._sizes, self._most = session, np.zeros(count, np.uint64), most
         session.reserve(self._sizes)
         left, entry = session.engine.host_memory - session.engine.beside_bytes, entry_dtype(session, True).itemsize
         room = min(most, max(ALONE, left // (HELD_SHARE * entry)))
@@ -152,6 +153,16 @@ class Found:
         self._entries = end
 
     @property
+    def has_room(self) -> bool:
+        """Whether lists of most entries have room in host memory."""
+        return len(self._lists[0]) == self._most
+
+    def leave_on_gpu(self, lists: Lists) -> Held:
+        """The graph of lists that stay on a GPU."""
+        self._session.release(self._sizes)
+        return Held(self._session, lists)
+
+    @property
     def _there(self) -> tuple[np.ndarray, np.ndarray]:
         return self._lists[0][: self._entries], self._lists[1][: self._entries]
 
@@ -164,7 +175,7 @@ class Found:
         if self._files is not None:
             return Filed(session, self._sizes, self._files)
         session.release(*self._there)  # a level counts its own
-        return Held(session, np.append(np.uint64(0), np.cumsum(self._sizes)), *self._there)
+        return Held(session, Lists(np.append(np.uint64(0), np.cumsum(self._sizes)), *self._there, 0))
 
 
 def _joined(ids: np.ndarray, weights: np.ndarray, more_ids: np.ndarray, more_weights: np.ndarray) -> list[np.ndarray]:
@@ -184,8 +195,13 @@ def pieces_of(before: np.ndarray, piece: int = PIECE) -> list[int]:
 def coarser(session: Session, level: Level, place: np.ndarray, count: int) -> Held | Filed:
     """The graph whose vertices are groups of a level's: place (id[V]) is the group of each, below count."""
     found = Found(session, count, level.entries)
-    lists = level.whole() if session.on_one_gpu and level.entries >= gpu_slices.ON_GPU else None
-    if lists is None or not gpu_coarser.add_groups(session, lists, level.own, place, count, found.add):
+    lists = level.on_gpu() if session.on_one_gpu and level.entries >= gpu_slices.ON_GPU else None
+    if lists is not None:
+        groups = GpuGroups(session, lists, level.own, place, count)
+        stayed = groups.make(found.add, found.has_room)
+        if stayed is not None:
+            return found.leave_on_gpu(stayed)
+    if lists is None or not groups.made:
         _add_on_cores(session, level, place, count, found)
     return found.level()
 

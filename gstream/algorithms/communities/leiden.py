@@ -249,7 +249,7 @@ class Partition:
         small = self.at_once or self.level.entries < gpu_slices.ON_GPU
         if not self.session.on_one_gpu or small or not self.twice:
             return None
-        lists, most = self.level.whole(), gpu_slices.MOST_SLOTS // 2
+        lists, most = self.level.on_gpu(), gpu_slices.MOST_SLOTS // 2
         return None if lists is None or self.level.longest > most else GpuSlices(self.session, lists)
 
     def _move_on_gpu(self, gpu: GpuSlices) -> tuple[int, bool]:

@@ -32,6 +32,8 @@ from gstream.algorithms.support.blocks import (
     neighbours,
 )
 from gstream.algorithms.support.session import ITEMS_A_THREAD, Session
+from gstream.records.held import Held as HeldValues
+from gstream.records.held import on_host
 from pagestore.errors import CapError
 
 ALONE = 1 << 14  # entries of a graph whose vertices one thread visits one by one
@@ -46,10 +48,15 @@ class Lists:
     """Lists of vertices [first, first + len(starts) - 1), or of `listed` ones."""
 
     starts: np.ndarray
-    ids: np.ndarray
-    weights: np.ndarray
+    ids: np.ndarray | HeldValues
+    weights: np.ndarray | HeldValues
     first: int
     listed: bool = False
+
+    @property
+    def on_host(self) -> Lists:
+        """With arrays in host memory."""
+        return replace(self, ids=on_host(self.ids), weights=on_host(self.weights))
 
     @property
     def arrays(self) -> tuple[Any, ...]:
@@ -83,6 +90,7 @@ class Gathered(ABC):
         self._slot = np.full(self.vertices if len(blocks) > 1 else 0, session.none, session.id_dtype)
         session.reserve(self.ids, self.heavy, self._cursor, self._cursor, self._slot)
         self._whole: Lists | None = None
+        self._on_gpu: Lists | None = None
 
     @property
     def entries(self) -> int:
@@ -101,6 +109,12 @@ class Gathered(ABC):
     def whole(self) -> Lists | None:
         """All lists, where memory has room for them at once."""
         return next(self.parts()) if len(self.blocks) == 1 else None
+
+    def on_gpu(self) -> Lists | None:
+        """`whole`, of which a copy stays on the GPU that does all of it, if it has room."""
+        if self._on_gpu is None and (whole := self.whole()) is not None:
+            self._on_gpu = copy_to_gpu(self.session, whole)
+        return self._on_gpu
 
     def parts(self) -> Iterator[Lists]:
         """The lists, block by block."""
@@ -218,16 +232,30 @@ def unit_of(session: Session) -> float:
     return 0.0 if whole and bits <= EXACT_BITS else math.ldexp(1.0, bits - EXACT_BITS)
 
 
+def copy_to_gpu(session: Session, lists: Lists) -> Lists:
+    """The lists with copies on the GPU, as far as it has room."""
+
+    def copied(array: Any) -> np.ndarray | HeldValues:
+        values = session.hold(len(array), array.dtype) if len(array) else None
+        if values is None:
+            return array
+        values.put(array)
+        return values
+
+    host = lists.on_host
+    return replace(lists, ids=copied(host.ids), weights=copied(host.weights))
+
+
 class Held:
-    """A smaller graph in host memory."""
+    """A smaller graph in host memory, or on the GPU that does all of it: host memory has room, though."""
 
     own = 1.0
     with_lists = slice(None)  # all vertices' lists have entries
 
-    def __init__(self, session: Session, starts: np.ndarray, ids: np.ndarray, weights: np.ndarray) -> None:
-        self.session, self.vertices = session, len(starts) - 1
-        self._lists = Lists(starts, ids, weights, 0)
-        session.reserve(starts, ids, weights)
+    def __init__(self, session: Session, lists: Lists) -> None:
+        self.session, self.vertices = session, len(lists.starts) - 1
+        self._lists, self._on_gpu = lists, None if isinstance(lists.ids, np.ndarray) else lists
+        session.reserve(lists.starts, lists.ids, lists.weights)
 
     @property
     def entries(self) -> int:
@@ -238,22 +266,29 @@ class Held:
         """Entries of the longest list."""
         return int(np.diff(self._lists.starts).max(initial=1))
 
+    def on_gpu(self) -> Lists:
+        """All lists, of which a copy stays on the GPU, if it has room."""
+        if self._on_gpu is None:
+            self._on_gpu = copy_to_gpu(self.session, self._lists)
+        return self._on_gpu
+
     def whole(self) -> Lists:
         """All lists."""
-        return self._lists
+        return self._lists.on_host
 
     def parts(self) -> Iterator[Lists]:
         """All lists at once."""
-        yield self._lists
+        yield self.whole()
 
     def among(self, visited: np.ndarray) -> Iterator[tuple[Lists, int, int]]:
         """As Stored.among."""
-        yield self._lists, 0, len(visited)
+        yield self.whole(), 0, len(visited)
 
     def free(self) -> None:
         """Give the memory back."""
-        self.session.release(self._lists.starts, self._lists.ids, self._lists.weights)
-        del self._lists
+        lists = self._lists
+        self.session.release(lists.starts, lists.ids, lists.weights)
+        del self._lists, self._on_gpu
 
 
 class Tables:

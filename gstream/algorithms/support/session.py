@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -53,6 +54,7 @@ class Session(Keeping, GpuRoom):
         self.stays = False  # the values of the program that is planned: `let_stay`
         self.stands_in = False  # the planned program stands for page kernels, whose caps are checked
         self.later = 0  # bytes in all that the call takes after its programs
+        self._held = WeakSet()
         self._lacking = ""  # a note: an option of the caller had no effect
         self._read_before = engine.sources.bytes_read
         self._began = time.perf_counter()
@@ -86,7 +88,7 @@ class Session(Keeping, GpuRoom):
         vertices = self.meta.vertices
         return np.broadcast_to(np.zeros(1), vertices) if self.engine.plans_only else np.zeros(vertices)
 
-    def release(self, *arrays: np.ndarray) -> None:
+    def release(self, *arrays: np.ndarray | Held) -> None:
         """The opposite of `reserve`, for arrays that are given back before the call ends."""
         self.engine.note_peak()
         self.engine.beside_bytes -= sum(array.nbytes for array in arrays)

@@ -97,6 +97,23 @@ class GpuValues(Held):
         """A kernel wrote to them."""
         self._host = None
 
+    def put(self, array: np.ndarray) -> None:
+        """Copy an array of as many values, which nobody changes, here: to leave, they need not be brought anywhere."""
+        with self.in_use() as memory, self.kept.gpu:
+            self.kept.gpu.write(memory.address, np.ascontiguousarray(array))
+        self.reads_as(lambda: array)
+
+    def shrink(self, count: int) -> None:
+        """Only the first values are of use; the others' memory is given back if they are many."""
+        with self.kept.lock:
+            self.size, self._host = count, None if self._host is None else self._host[:count]
+            if self.memory is None or 2 * count >= self.memory.count:
+                return
+            with suppress(DeviceMemoryError), self.in_use() as memory, self.kept.gpu:
+                fewer = self.kept.gpu.empty(count, self.dtype, again=True)
+                self.kept.copy(fewer, memory)
+                self.lease = Lease(self.kept, fewer)
+
     def reads_as(self, read: Callable[[], np.ndarray]) -> None:
         """They can be had again: to leave, they need not be brought anywhere."""
         self._read = read
@@ -152,6 +169,13 @@ class KeptValues:
         with self.lock, self.gpu:
             self._stream = self._stream or self.gpu.stream()
             return self.gpu.fetch(array.address, count, array.dtype, self._stream)
+
+    def copy(self, to: Array, array: Array) -> None:
+        """Copy the first elements of an array, as many as `to` has; over on return. Call with the lock held, within the
+        context."""
+        self._stream = self._stream or self.gpu.stream()
+        self.gpu.copy(to.address, array.address, to.nbytes, self._stream)
+        self.gpu.synchronize()
 
     def count_unlike(self, values: GpuValues, missing: Any) -> int:
         """How many of the values are not `missing`."""
