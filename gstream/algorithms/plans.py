@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.execute import session_of
 from gstream.algorithms.registry import ALGORITHMS, find_algorithm
+from gstream.planning.page_sources import bytes_of_pages
 from pagestore.errors import CapError, GstreamError, UsageError
 
 if TYPE_CHECKING:
+    from gstream.algorithms.support.session import Session
     from gstream.engine.engine import Engine
     from gstream.planning.plan import Plan
 
@@ -80,8 +82,7 @@ def plan_of(algorithm: str, engine: Engine, own: dict[str, Any], certify: bool =
     with session_of(found, engine, options, certify) as session:
         program = found.load(found.plan)(session, **options) if found.plan else _stand_in(session, found, options)
         session.foresee()
-        stays, stands_in = session.stays, session.stands_in
-        return _lifted(engine, lambda: _with_all_held(engine.plan(program, stay=stays), engine), stands_in)
+        return _lifted(engine, lambda: _with_all_held(session, program), session.stands_in)
 
 
 def _lifted(engine: Engine, make: Callable[[], Plan], any_cap: bool = False) -> Plan:
@@ -96,8 +97,13 @@ def _lifted(engine: Engine, make: Callable[[], Plan], any_cap: bool = False) -> 
                 engine.lift_cap(error, 1.0 if any_cap else EASY)
 
 
-def _with_all_held(planned: Plan, engine: Engine) -> Plan:
+def _with_all_held(session: Session, program: Any) -> Plan:
     """The plan with what the call holds beside its first program, and after it, among the bytes of host memory."""
+    engine = session.engine
+    planned: Plan = engine.plan(program, stay=session.stays)
+    if session.holds is not None and planned.graph.of:  # pages are the program's, and nothing else is
+        pages = bytes_of_pages(planned.sources, planned.tables, 1, 1)
+        planned = replace(planned, host_bytes=session.holds(planned.graph) | pages)
     beside, held = engine.beside_bytes, sum(planned.host_bytes.values())
     after = max(0, engine.later_bytes - beside - held)
     more = {"other arrays of the algorithm": beside, "more after the supersteps": after}

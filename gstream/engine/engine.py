@@ -71,6 +71,7 @@ class Engine(LiftedCaps):
         self.store, self.options, self.turn = store, options or RunOptions(), turn or Turn(store.path)
         keep_freed_memory()
         self.ranks = ranks = self.options.ranks
+        self.in_ranks = ranks is not None
         check_store(store, ranks)
         found, self.note, wanted = choose_devices(self.options, store.meta.edges)
         self.specs, beside = split_cores(wanted)
@@ -93,7 +94,7 @@ class Engine(LiftedCaps):
         self.arrays = VertexArrays(self.devices[0])
         self.costs = CostModel(self.devices, self.options.host_threads, lambda: self.workers)
         self.memory = memory_for(self.options)  # of arrays that calls make
-        self.any_way = False  # whether programs push or pull, values whole, whatever was asked for
+        self.way = ""  # how programs go, values whole, whatever was asked for: auto, push or pull
         self._room = agreed_room(ranks, self.costs)  # when host_memory was looked at, and what it was
         self.most_device_bytes = agreed_capacity(ranks, self.devices)  # or what a device turned out to have
         self.keeper: Keeper | None = None  # of the call that runs programs and sweeps, where it keeps checkpoints
@@ -188,7 +189,7 @@ class Engine(LiftedCaps):
 
     def _plan_on(self, exchange: Exchange, program: Any, code: Any, stay: bool) -> Plan:
         """The plan of a program for the devices of an exchange: all, or the first one."""
-        options = replace(self.options, direction="auto", chunk_vertices=None) if self.any_way else self.options
+        options = replace(self.options, direction=self.way, chunk_vertices=None) if self.way else self.options
         graph = replace(self.graph.turn() if type(program).backward else self.graph, stays=stay)
         caps = [NO_CAP if room is None else room for room in self._device_memories()]
         places = [
@@ -284,13 +285,16 @@ class Engine(LiftedCaps):
         self._fill_stats(run.stats, plan, run.supersteps - run.began_at)
         return RunOutcome(value, run.supersteps, converged, run.totals, run.stats)
 
-    def sweep(self, name: str, kernel: PageKernel, wanted: np.ndarray | None = None) -> Any:
+    def sweep(
+        self, name: str, kernel: PageKernel, wanted: np.ndarray | None = None, table: PageTable | None = None
+    ) -> Any:
         """Stream topology `name` ("out" or "in") to a page kernel; wanted: bool[pages], the pages to visit (all).
+        table: of the same pages, by other numbers of vertices.
 
         Returns kernel.merge of the devices' states. Raises UsageError (no such topology), ResourceError, StoreError.
         """
         self.store.topology(name)  # names the converter's option where the topology is missing
-        table = self.graph.tables[name]
+        table = table or self.graph.tables[name]
         known = self._known[kernel.needs_weights]
         self.swept[table.name] = known[table.name] = table
         pages = table.all_pages() if wanted is None else np.flatnonzero(wanted)

@@ -16,10 +16,11 @@ import numpy as np
 
 from gstream.devices.base import Device
 from gstream.devices.host.device import HostDevice
-from gstream.devices.host.mirrors import PartOfRank
+from gstream.devices.host.mirrors import Mirrors, PartOfRank
 from gstream.devices.host.own_slices import OwnSliceExchange
 from gstream.devices.job import HostVertices
 from gstream.devices.ranks import Ranks, ReadsWrites, Ways
+from gstream.engine.part_arrays import PartArrays
 from gstream.hostcode.generate import BLOCK
 from gstream.options.run_options import RunOptions
 from gstream.paging.kept_memory import elements_of
@@ -82,6 +83,7 @@ class OwnSlices:
         local = ranks is not None and store.meta.parts and len(self._devices) == len(devices)
         self._ranks = ranks if local else None
         self._exchanges: dict[str, OwnSliceExchange] = {}  # by the name of the ids, which are numbered for each
+        self._parts: dict[str, PartArrays] = {}  # by the same name
 
     @property
     def splits(self) -> bool:
@@ -104,6 +106,20 @@ class OwnSlices:
     def exchange_of(self, plan: Plan) -> OwnSliceExchange | None:
         """How ranks agree in a run that was planned so."""
         return None if plan.graph.own is None else self._exchanges[plan.graph.own.name]
+
+    def part(self, tables: Sequence[PageTable], trace: Trace | None) -> PartArrays | None:
+        """What page kernels take that sweep these page sets of the engine's graph by numbers; None: ranks have no
+        slices. All ranks make this call alike."""
+        if self._ranks is None or not self._store.meta.edges:
+            return None
+        known = {table.name: table for table in tables}
+        ids = self._ids(self._ranks, known, trace)
+        if ids.name not in self._parts:
+            numbered = {name: ids.table(table, self._store.topology(name).reader) for name, table in known.items()}
+            part = _Part(self._store, self._ranks, known)
+            named = np.bitwise_or.reduce([bits for name in known for bits in part.bits(name)])
+            self._parts[ids.name] = PartArrays(self._ranks, ids, numbered, Mirrors(self._ranks, ids, named, named))
+        return self._parts[ids.name]
 
     def _graph(self, code: Any, graph: Graph, options: RunOptions) -> Graph | None:
         tables = tables_of(code, graph, options)

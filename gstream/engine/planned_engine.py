@@ -161,8 +161,8 @@ class PlannedEngine(Engine):
         self.costs: Any = PlannedCosts(
             machine.constants(True) if gpus else cores, cores, machine.gpu_factors if gpus else machine.core_factors
         )
-        self.memory, self.keeper, self.any_way, self.most_device_bytes = FRESH, None, False, None
-        self.ranks, self.own = None, OwnSlices(store, None, [])
+        self.memory, self.keeper, self.way, self.most_device_bytes = FRESH, None, "", None
+        self.ranks, self.in_ranks, self.own = None, ranks > 1, OwnSlices(store, None, [])
         self._plans, self.swept, self._known = KnownPlans(), {}, {False: {}, True: {}}
         self._peak = self.beside_bytes = self.beside_device_bytes = self.later_bytes = 0
         self._cap, self.lacks, self.capped = host_memory, 0, host_memory is not None

@@ -57,9 +57,13 @@ def over_ranks(ranks: Ranks | None, kernel: Any) -> Iterator[None]:
     if ranks is None:
         yield
         return
-    merges, arrays = getattr(kernel, "merges", None), getattr(kernel, "named", {})
     across = getattr(kernel, "across", None)
-    if merges is None and across is None:
+    if across is not None:
+        yield
+        across(ranks)
+        return
+    merges, arrays = getattr(kernel, "merges", None), getattr(kernel, "named", {})
+    if merges is None:
         raise UsageError(
             f"{getattr(kernel, 'name', 'this run')}: its threads go by what others have just written, which ranks "
             "can't see. Leave --execution async out, or let one process do the run."
@@ -67,10 +71,6 @@ def over_ranks(ranks: Ranks | None, kernel: Any) -> Iterator[None]:
     written = {name: arrays[name] for name in merges or ()}
     before = {name: array.copy() for name, array in written.items()}
     yield
-    if across is not None:
-        across(ranks)
-        return
-    assert merges is not None
     if "own" in merges.values():
         _join_own(ranks, kernel, merges, before)
         return

@@ -51,6 +51,11 @@ class Held(ABC):
         """The rows of this rank. Callers ask `of_ranks` first; raises TypeError where one process has all values."""
         raise TypeError(f"{type(self).__name__}: one process has all values")
 
+    def frequent(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """(the `count` most frequent values, how often each is there), ties by value; all are below `size`. Callers ask
+        `of_ranks` first; raises TypeError where one process has all values."""
+        raise TypeError(f"{type(self).__name__}: one process has all values")
+
     def each(self, call: Callable[[np.ndarray], Any]) -> list[Any]:
         """What a call gives for all values, some at a time."""
         return [call(self.host())]

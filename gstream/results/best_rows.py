@@ -33,6 +33,20 @@ def best_rows(store: Store, column: Column, count: int, largest: bool, threads: 
     return natural[chosen], places[chosen]
 
 
+def frequent_values(column: Column, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """(the `count` most frequent values of a column of natural indices, how often each is there), ties by value."""
+    if column.held is not None and column.held.of_ranks:
+        return column.held.frequent(count)
+    values = column.values
+    sizes = np.zeros(len(values), values.dtype)  # a group has no more vertices than IDs can count
+    one = sizes.dtype.type(1)  # of another type it takes 15 times as long
+    for first in range(0, len(values), STEP):
+        np.add.at(sizes, values[first : first + STEP], one)
+    found = np.flatnonzero(sizes)
+    chosen = found[least(~sizes[found], found, count)]
+    return chosen, sizes[chosen]
+
+
 def _best_of_ranks(
     store: Store, column: Column, count: int, largest: bool, share: HeldRows
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from gstream.devices.job import DeviceMemoryError
 from gstream.options.values import whole
 from gstream.options.wording import in_python
 from gstream.records.held import Held
-from gstream.results.best_rows import best_rows, least
+from gstream.results.best_rows import best_rows, frequent_values
 from gstream.results.column import Column
 from gstream.results.rows import Rows
 from gstream.results.vertex_names import Naming, plain
@@ -358,13 +358,9 @@ class Result(Rows):
     def _largest_groups(self, count: int) -> list[dict[str, Any]]:
         """The groups with most vertices: {column name: its ID, "vertices": how many}."""
         column, naming = self._columns[0], Naming(self._store)
-        sizes = np.zeros(len(self), column.values.dtype)  # a group has no more vertices than IDs can count
-        one = sizes.dtype.type(1)  # of another type it takes 15 times as long
-        for first in range(0, len(self), CHUNK_ROWS):
-            np.add.at(sizes, column.values[first : first + CHUNK_ROWS], one)
-        labels = np.flatnonzero(sizes)  # natural indices, as all that name groups
-        chosen = labels[least(~sizes[labels], labels, count)]
-        return [{column.name: naming.one(column, label), "vertices": int(sizes[label])} for label in chosen]
+        labels, sizes = frequent_values(column, count)
+        return [{column.name: naming.one(column, label), "vertices": int(size)}
+                for label, size in zip(labels, sizes, strict=True)]  # fmt: skip
 
 
 def row_count(count: Any) -> int:

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from gstream.algorithms.components.forest import join_trees
+from gstream.algorithms.components.forest import compress, join_trees
+from gstream.algorithms.support.part_sweeps import check_part_edges, own_part, refuse_own
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.support.shared import note
+from gstream.algorithms.support.shared import BLOCK, note
+from gstream.devices.host.rank_values import RankValues
+from gstream.hostcode.bitmaps import bitmap, set_bits
 from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import compare_and_swap
 from gstream.hostcode.jit import helper, kernel
@@ -19,17 +22,22 @@ from gstream.hostcode.page_words import claim, list_of, part_of, slots_of, verte
 from gstream.results.column import Column
 from pagestore.sizes import show_things
 
+DIFFERENT = "an edge joins vertices {u} and {v}, which have different components"
+PATIENCE = 64  # rounds of marks, after which a forest of all vertices proves sooner that classes are connected
+
 
 def certify_wcc(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Prove components (labels are natural indices); returns what was proven. Raises CertificateError."""
+    held = columns[0].held
+    if isinstance(held, RankValues) and held.of_ranks and (proof := _certify_slices(session, held, found)) is not None:
+        return proof
     label = columns[0].values
     natural = session.store.natural_ids()
     refuse_vertices(session, label > natural, "the component of vertex {} is named by a greater one")
     tree = np.arange(len(label), dtype=session.id_dtype)
     session.reserve(label, tree)
-    said = "an edge joins vertices {u} and {v}, which have different components"
     across = partial(join_trees, session, tree)
-    check_edges(session, session.meta.topologies[0], check_labels, (label, tree), said, across=across)
+    check_edges(session, session.meta.topologies[0], check_labels, (label, tree), DIFFERENT, across=across)
     used = np.zeros(len(label), np.bool_)
     used[label] = True
     named = label == natural
@@ -38,8 +46,58 @@ def certify_wcc(session: Session, columns: list[Column], options: dict[str, Any]
         raise refuse("a component is named by a vertex outside it")
     if np.count_nonzero(used) != trees:
         raise refuse(f"there are {np.count_nonzero(used)} labels and {trees} components")
+    return _proved(found, trees)
+
+
+def _proved(found: dict[str, Any], trees: int) -> dict[str, Any]:
     check_said(found, components=trees)
     return {"holds": True, "proves": f"{show_things(trees, 'component')}, each connected and named by its least vertex"}
+
+
+def _certify_slices(session: Session, held: RankValues, found: dict[str, Any]) -> dict[str, Any] | None:
+    """The same where ranks have slices; None: it takes too many rounds. That each class is connected follows from marks
+    that spread from the vertices that name one, over trees of the ranks' parts and mirrors, to all."""
+    name, _ = session.gathers()
+    part = own_part(session, name)
+    if part is None:
+        return None
+    natural = held.naturals(session.store).astype(session.id_dtype)
+    said = "the component of vertex {} is named by a greater one"
+    refuse_own(session, part, held.own > natural, said)
+    named = held.own == natural
+    label, tree = part.spread(held.own), np.arange(part.count, dtype=session.id_dtype)
+    session.reserve(label, tree)
+    session.engine.beside_bytes += part.nbytes
+    check_part_edges(session, part, name, check_labels, (label, tree), DIFFERENT)
+    session.release(label)
+    del label
+    session.each(compress, tree)
+    marks = part.spread(named.astype(np.uint8))
+    session.reserve(marks)
+    for _ in range(PATIENCE):
+        changed = _spread_marks(tree, marks)
+        if not part.ranks.any(bool(changed.any())):
+            refuse_own(session, part, marks[part.own] == 0, "vertex {} is not connected with what names its component")
+            return _proved(found, sum(part.ranks.everybody(int(np.count_nonzero(named)))))
+        part.mirrors.reduce(marks, np.maximum, changed)
+        part.mirrors.gather(marks, changed, all_values=False)
+    session.begin_again()
+    return None
+
+
+def _spread_marks(tree: np.ndarray, marks: np.ndarray) -> np.ndarray:
+    """All vertices of a tree with a marked one are marked; bits of those that were not. Trees are compressed."""
+    changed, first_ones = bitmap(len(tree)), range(0, len(tree), BLOCK)
+    for to_root in (True, False):
+        for first in first_ones:
+            here = slice(first, first + BLOCK)
+            above = tree[here]
+            one, other = (marks[here], marks[above]) if to_root else (marks[above], marks[here])
+            fresh = np.flatnonzero(one > other)
+            numbers = above[fresh] if to_root else fresh + first
+            marks[numbers] = 1
+            set_bits(changed, numbers.astype(np.uint64))
+    return changed
 
 
 @helper

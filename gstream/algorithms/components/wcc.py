@@ -21,6 +21,7 @@ still change after some supersteps, union-find does the rest.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,23 @@ from gstream.algorithms.components.forest import (
     most_frequent,
     names_bytes,
 )
+from gstream.algorithms.components.slice_forest import (
+    count_components,
+    fits_slices,
+    held_by_slices,
+    labels_of_slices,
+    named_by_least,
+)
 from gstream.algorithms.declaration import EXECUTION, START, Algorithm, Work
 from gstream.algorithms.support.arguments import rounds_of
 from gstream.algorithms.support.former_runs import check_former, former_trees
 from gstream.algorithms.support.given_answers import GivenAnswer
+from gstream.algorithms.support.part_sweeps import own_part
 from gstream.algorithms.support.portions import portions
 from gstream.algorithms.support.session import Session
+from gstream.devices.host.rank_values import RankValues
 from gstream.devices.job import DeviceMemoryError
+from gstream.engine.part_arrays import PartArrays
 from gstream.programs.wcc import WCC, WCC64
 from gstream.records.held import Held
 from gstream.results.column import Answer, Column
@@ -81,6 +92,8 @@ def run_wcc(session: Session, start: Any = None) -> Answer:
 
     start: the answer of an earlier run, since which edges were only added. Raises UsageError, InputError."""
     former = None
+    if start is None and (by_slices := _by_slices(session)) is not None:
+        return by_slices
     if start is not None:
         answer = GivenAnswer(start, "--from")
         check_former(session, answer, "wcc")
@@ -88,46 +101,74 @@ def run_wcc(session: Session, start: Any = None) -> Answer:
         if session.meta.vertices:
             former = former_trees(session, answer)
             session.reserve(former)
-    labels, found = _united(session, former=former)
-    return [Column("component", labels, holds="natural")], found
+    return _answer(*_united(session, former=former))
 
 
 def run_hcc(session: Session, execution: str = "sync") -> Answer:
     """Components by label propagation, the HCC of the Edge-Vertex paper and of PEGASUS; undirected stores only.
 
     execution: "async" goes over a batch of pages several times while it is in memory (gstream.engine.rounds)."""
-    labels, found = _propagated(session, rounds_of(execution))
+    if session.resumes("parent"):  # labels were given up before
+        return _answer(*_united(session))
+    program, stay = program_of_hcc(session), session.ranks is not None and session.stays
+    outcome = session.run(program, patience=PATIENCE, rounds=rounds_of(execution), stay=stay)
+    supersteps = outcome.supersteps
+    if not outcome.converged:
+        del outcome  # and its values
+        return _by_slices(session, supersteps) or _answer(*_united(session, supersteps))
+    found = session.finish(supersteps, outcome.converged)
+    if isinstance(outcome.value, RankValues) and (part := own_part(session, session.gathers()[0])) is not None:
+        return _named(session, part, outcome.value, found)
+    parent = outcome.value.astype(session.id_dtype, copy=False)
+    labels, components = least_members(session, parent), int(count_roots(parent))
+    return _answer(labels, {"components": components, **found})
+
+
+def _answer(labels: np.ndarray | Held, found: dict[str, Any]) -> Answer:
     return [Column("component", labels, holds="natural")], found
+
+
+def _by_slices(session: Session, before: int = 0) -> Answer | None:
+    """Union-find where ranks have slices; None: they have not, or keep all trees in a checkpoint. before: supersteps
+    that came to nothing."""
+    name, _ = session.gathers()
+    part = None if session.engine.keeper is not None else own_part(session, name)
+    if part is None or not fits_slices(session, part):
+        return None
+    watch = Stopwatch()
+    labels = labels_of_slices(session, part, name)
+    session.stats.loop_seconds = watch.worked()
+    return _named(session, part, labels, session.finish(before + 1, True))
+
+
+def _named(session: Session, part: PartArrays, labels: RankValues, found: dict[str, Any]) -> Answer:
+    """Columns and summary of labels, which are store IDs."""
+    components = count_components(labels)
+    return _answer(named_by_least(session, part, labels), {"components": components, **found})
 
 
 def program_of_wcc(session: Session, start: Any = None) -> WCC:
     """A program that moves as much as union-find at most, which visits each edge at most once: its first superstep."""
-    check_forest_memory(session)
     session.stands_in = True
+    if start is None and session.engine.own.splits and session.engine.options.checkpoint is None:
+        session.let_stay(proved=True)
+        session.holds = partial(held_by_slices, session)
+        session.engine.way = "pull" if session.gathers()[1] else "push"  # over one topology
+    else:
+        check_forest_memory(session)
     return _labels(session)
 
 
 def program_of_hcc(session: Session, execution: str = "sync") -> WCC:
     """The program that propagates labels; union-find may follow."""
+    session.let_stay(proved=True)
+    program = _labels(session)
     session.foresee(later=max(names_bytes(session), forest_bytes(session)))
-    return _labels(session)
+    return program
 
 
 def _labels(session: Session) -> WCC:
     return WCC() if session.meta.id_bytes == 4 else WCC64()
-
-
-def _propagated(session: Session, rounds: int) -> tuple[np.ndarray | Held, dict[str, Any]]:
-    if session.resumes("parent"):  # labels were given up before
-        return _united(session)
-    outcome = session.run(program_of_hcc(session), patience=PATIENCE, rounds=rounds)
-    if not outcome.converged:
-        supersteps = outcome.supersteps
-        del outcome  # and its values
-        return _united(session, supersteps)
-    parent = outcome.value.astype(session.id_dtype, copy=False)
-    labels, components = least_members(session, parent), int(count_roots(parent))
-    return labels, {"components": components, **session.finish(outcome.supersteps, outcome.converged)}
 
 
 def _united(

@@ -23,7 +23,8 @@ class ArraySweep:
 
     kernel: a record kernel, which GPUs can run too, or a compiled function(words, parts, counter, *arrays) that runs
     without the GIL. join: merges the copies of "own" arrays that several GPUs or ranks have. listed: vertices whose
-    lists alone are to be looked at. across: of a compiled function, has all ranks agree on the arrays that it wrote.
+    lists alone are to be looked at. across: has all ranks agree on the arrays that the kernel wrote; None: those of a
+    record kernel are merged.
     """
 
     kernel: Callable[..., int] | RecordKernel

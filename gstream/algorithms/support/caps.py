@@ -27,20 +27,20 @@ def check_run_memory(
         return
     later, before = (
         max(later, session.later, session.proof_bytes),
-        (engine.beside_bytes, engine.later_bytes, engine.any_way),
+        (engine.beside_bytes, engine.later_bytes, engine.way),
     )
     try:
         engine.later_bytes = later
         refused = _refusals(session, programs)
         if session.proof_bytes:
-            engine.beside_bytes, engine.any_way = beside_proof, True
+            engine.beside_bytes, engine.way = beside_proof, "auto"
             refused += _refusals(session, proof)
-            engine.beside_bytes, _, engine.any_way = before
+            engine.beside_bytes, _, engine.way = before
         if refused:
             engine.later_bytes = max(later, later_maybe)
             refused += _refusals(session, maybe)
     finally:
-        engine.beside_bytes, engine.later_bytes, engine.any_way = before
+        engine.beside_bytes, engine.later_bytes, engine.way = before
     if refused:
         raise max((error for error in refused if error.option == refused[0].option), key=lambda error: error.need)
 

@@ -22,6 +22,7 @@ from gstream.engine.direction import LISTED
 from gstream.hostcode.bitmaps import count_bits, count_pages, list_bits
 from gstream.hostcode.records import load_kernel
 from gstream.options.stopping import Asked
+from gstream.planning.memory_fit import Graph
 from gstream.records import ItemKernel, RecordKernel, bytes_of
 from gstream.records.held import Held
 from gstream.telemetry.stats import RunOutcome, RunStats
@@ -53,6 +54,7 @@ class Session(Keeping, GpuRoom):
         self.proof_bytes = 0  # that the certificate takes in all, where one follows the run
         self.stays = False  # the values of the program that is planned: `let_stay`
         self.stands_in = False  # the planned program stands for page kernels, whose caps are checked
+        self.holds: Callable[[Graph], dict[str, int]] | None = None  # what these hold, where ranks have slices alone
         self.later = 0  # bytes in all that the call takes after its programs
         self._held = WeakSet()
         self._lacking = ""  # a note: an option of the caller had no effect
@@ -66,7 +68,7 @@ class Session(Keeping, GpuRoom):
         self.engine.add_counts(RunStats())  # a certificate's, and those of a call that failed, are no later one's
         self.engine.beside_bytes = self.engine.beside_device_bytes = self.engine.later_bytes = 0
         self.engine.swept.clear()
-        self.engine.any_way = False
+        self.engine.way = ""
 
     def foresee(self, beside: int = 0, later: int = 0) -> None:
         """Count what a call takes with its programs, before the first is planned. beside: bytes of arrays that it holds
@@ -183,10 +185,10 @@ class Session(Keeping, GpuRoom):
         self.stats = outcome.stats.after(self.stats)
         return outcome
 
-    def let_stay(self, whole: bool = False) -> None:
-        """Values may stay where the run leaves them: on a device, or, unless the call or its certificate takes them
-        `whole`, a slice with each rank."""
-        self.stays = self.ranks is None or not (whole or self.proof_bytes)
+    def let_stay(self, whole: bool = False, proved: bool = False) -> None:
+        """Values may stay where the run leaves them: on a device, or, unless the call takes them `whole`, a slice with
+        each rank. proved: its certificate does with slices, too."""
+        self.stays = not (self.engine.in_ranks and (whole or (self.proof_bytes and not proved)))
 
     @property
     def on_gpus(self) -> bool:
@@ -373,7 +375,7 @@ class Session(Keeping, GpuRoom):
         began = time.perf_counter()
         self.proof_bytes = self.later = 0
         self.begin_again()
-        self.engine.any_way = True  # a certificate's program may have to pull where the run pushed
+        self.engine.way = "auto"  # a certificate's program may have to pull where the run pushed
         proof = certificate(self, *arguments)
         return {**proof, "seconds": time.perf_counter() - began}
 

@@ -100,6 +100,24 @@ class RankValues(Held):
             self._rows = HeldRows(begin, self._own, self.ranks.everybody) if in_order else self._rows_of(store)
         return self._rows
 
+    def frequent(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        ranks, rank = self.ranks, self.ranks.rank
+        values, times = np.unique(self._own, return_counts=True)
+        bounds = [self.size * number // ranks.size for number in range(ranks.size + 1)]  # each rank adds up a range
+        cuts = np.searchsorted(values, bounds)
+        told, sizes = ranks.everybody(np.diff(cuts).tolist()), np.zeros(bounds[rank + 1] - bounds[rank], np.int64)
+        for to, source in self._partners():
+            mine, room = slice(cuts[to], cuts[to + 1]), told[source][rank]
+            theirs, added = np.empty(room, values.dtype), np.empty(room, times.dtype)
+            ranks.swap(values[mine], to, theirs, source)
+            ranks.swap(times[mine], to, added, source)
+            sizes[theirs.astype(np.int64) - bounds[rank]] += added
+        best = np.argsort(-sizes, kind="stable")[:count]
+        best = best[sizes[best] > 0]
+        found = np.concatenate(ranks.everybody(np.stack([best + bounds[rank], sizes[best]])), axis=1)
+        chosen = found[:, np.argsort(-found[1], kind="stable")[:count]]  # ranges are in order, so ties are, too
+        return chosen[0], chosen[1]
+
     def _rows_of(self, store: Store) -> HeldRows:
         """Rows that have another order than the store: their values come from the ranks of their slices."""
         ranks, rank, begin = self.ranks, self.ranks.rank, self.part[0]

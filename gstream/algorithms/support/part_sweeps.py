@@ -1,0 +1,57 @@
+"""Sweeps of ranks that have their own slices and mirrors alone, on a graph in parts (gstream.engine.part_arrays)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gstream.algorithms.support.array_sweep import ArraySweep
+from gstream.algorithms.support.refusal import refuse
+from gstream.algorithms.support.session import Session
+from gstream.devices.ranks import Ranks
+from gstream.engine.part_arrays import PartArrays
+
+
+def own_part(session: Session, *names: str) -> PartArrays | None:
+    """What sweeps of these topologies take; None: ranks have values of all vertices, or there are none."""
+    engine = session.engine
+    found: PartArrays | None = engine.own.part([engine.graph.tables[name] for name in names], engine.options.trace)
+    return found
+
+
+def sweep_part(session: Session, part: PartArrays, name: str, kernel: Any, arrays: tuple[Any, ...]) -> None:
+    """Sweep the rank's pages of topology `name` by a kernel over arrays by numbers, which stay what it makes of them
+    here."""
+    table = part.tables[session.engine.graph.tables[name].name]
+    session.engine.sweep(name, ArraySweep(kernel, arrays, across=_nothing), table=table)
+
+
+def _nothing(ranks: Ranks) -> None:
+    """Ranks need not agree on the arrays."""
+
+
+def check_part_edges(
+    session: Session, part: PartArrays, name: str, kernel: Any, arrays: tuple[Any, ...], said: str,
+    values: np.ndarray | None = None,
+) -> None:  # fmt: skip
+    """As gstream.algorithms.support.refusal.check_edges, of arrays by numbers. All ranks raise the same error."""
+    failure, wrong = np.zeros(3, np.int64), None
+    sweep_part(session, part, name, kernel, (*arrays, failure))
+    if failure[0]:
+        at = None if values is None else values[failure[1:]].tolist()
+        wrong = part.store_ids(np.uint64)[failure[1:]], at
+    for noted in part.ranks.everybody(wrong):
+        if noted is not None:
+            (u, v), at = session.user_ids(noted[0]), noted[1] or (None, None)
+            raise refuse(said.format(u=u, v=v, at_u=at[0], at_v=at[1]))
+
+
+def refuse_own(session: Session, part: PartArrays, wrong: np.ndarray, said: str, *values: np.ndarray) -> None:
+    """Raise the error for the first vertex of `wrong` (bool[n], of the own slice) on any rank, on all of them; `said`
+    is formatted with its ID and its values."""
+    odd = np.flatnonzero(wrong)[:1]
+    first = None if not len(odd) else (odd + part.ids.own[0], [array[odd[0]].item() for array in values])
+    for noted in part.ranks.everybody(first):
+        if noted is not None:
+            raise refuse(said.format(session.user_ids(noted[0])[0], *noted[1]))
