@@ -88,6 +88,14 @@ class OwnIds:
         found[ids >= high] += self._shifts[1] - self._shifts[0]
         return found
 
+    def numbers_or(self, ids: np.ndarray, none: int) -> np.ndarray:
+        """Numbers of vertices in the type of `ids`; none: of one that has none, and of that ID itself."""
+        found = np.full_like(ids, none)
+        there = ids != ids.dtype.type(none)
+        there[there] = self._has(ids[there].astype(np.int64))
+        found[there] = self.numbers(ids[there])
+        return found
+
     @property
     def _shifts(self) -> tuple[int, int]:
         """What is added to the members below a vertex of the own slice, and of one above it."""

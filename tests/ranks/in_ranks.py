@@ -20,6 +20,9 @@ from rank_cases import CASES, REFUSED, Case, Highest, Hops, Sets, Shares
 from volumes import of_part, volumes
 
 import gstream
+from gstream.algorithms.execute import session_of
+from gstream.algorithms.registry import ALGORITHMS
+from gstream.algorithms.support.refusal import CertificateError
 from gstream.devices.ranks import Ranks
 from gstream.engine import delta_stepping
 from gstream.engine.engine import Engine
@@ -74,8 +77,10 @@ def apart(folder: Path, ranks: Ranks) -> str:
         ("wide", "pagerank", {"iterations": 2}, 1e-6), ("directed", Shares(), {}, 1e-6), ("wide", "bfs", of_slices, 0),
         ("weighted", "sssp", of_slices, 0), ("directed", "bfs", {"source": 1}, 0), ("wide", "bfs", {"source": 1}, 0),
         ("undirected", "bfs", {"source": [1, 5]}, 0), ("weighted", "sssp", {"source": 1}, 0),
+        ("directed", "wcc", {}, 0), ("undirected", "wcc", {}, 0), ("undirected", "hcc", {}, 0),
     ):  # fmt: skip
-        case = Case(store, what, own, {} if own else {"max_supersteps": 2})
+        proved = isinstance(what, str)
+        case = Case(store, what, own, {} if proved else {"max_supersteps": 2}, certify=proved)
         alone, found = run(folder, case, None), run(folder, case, ranks, in_parts=True)
         part = found.part(ranks.rank, ranks.size)
         rows = [rows for _, rows in part.numpy_rows()]
@@ -83,13 +88,12 @@ def apart(folder: Path, ranks: Ranks) -> str:
         for name in alone.columns:
             same = np.allclose(joined[name], alone[name], off, off * 1e-6)
             told += "" if same else f"{store}: rows of {name}; "
-        told += (
-            "" if [row["vertex"] for row in found.top(9)] == [row["vertex"] for row in alone.top(9)] else "the best; "
-        )
+        one, two = ([row.get("vertex", row) for row in answer.top(9)] for answer in (found, alone))
+        told += "" if one == two else "the best; "
         told += "" if np.isclose(found.at(7)[name], alone.at(7)[name], 1e-6) else "one row; "
         whole = [one.name for one in found._columns if one.held is None or not one.held.of_ranks]
         told += "" if not whole else f"{store}: a rank has all of {whole}; "
-        told += "" if not own or is_planned_apart(folder, case, ranks) else f"{what}: all values are planned; "
+        told += "" if not proved or is_planned_apart(folder, case, ranks) else f"{what}: all values are planned; "
     return told
 
 
@@ -98,6 +102,38 @@ def is_planned_apart(folder: Path, case: Case, ranks: Ranks) -> bool:
     with gstream.open(folder / f"{case.store}.{ranks.size}.parts", devices="host", threads=1, ranks=ranks) as graph:
         held = graph.plan(case.what, **case.own)["host_bytes"]
     return "values of all ranks" not in held
+
+
+WRONG = {  # what changes values of the last rank's slice (joined: of all), and what the certificate says
+    "parted": ("wcc", "directed", 0, lambda own, first: own.__setitem__(0, first), "have different components"),
+    "greater": ("wcc", "undirected", 0, lambda own, first: own.__setitem__(0, first + 1), "named by a greater one"),
+    "joined": ("wcc", "directed", 0, lambda own, first: own.fill(0), "is not connected with what"),
+    "nearer": ("bfs", "directed", 0, lambda own, first: own.__isub__(own == 2), "there is an edge"),
+    "farther": ("sssp", "weighted", 0, lambda own, first: own.__iadd__(own == own[own > 0].min()), "there is an edge"),
+    "another": ("bfs", "weighted", 1, lambda own, first: own.__setitem__(own < own.max(), 3), "not one edge before it"),
+    "no way": ("bfs", "directed", 1, lambda own, first: own.__setitem__(0, ~own[:0].dtype.type(0)), "without a way"),
+    "more": ("pagerank", "wide", 0, lambda own, first: own.__imul__(1.01), "one more iteration"),
+}
+
+
+def noticed(folder: Path, ranks: Ranks) -> str:
+    """Which wrong answers of slices certificates take for right ones, or refuse in other words."""
+    told = ""
+    for name, (what, store, column, change, said) in WRONG.items():
+        options = {"source": 1} if what in ("bfs", "sssp") else {}
+        with gstream.open(folder / f"{store}.{ranks.size}.parts", devices="host", threads=1, ranks=ranks) as graph:
+            answer = graph.execute(what, options)
+            held = answer._columns[column].held
+            if ranks.rank == ranks.size - 1 or name == "joined":
+                change(held.own, held.part[0])
+            algorithm, found = ALGORITHMS[what], answer.summary
+            with session_of(algorithm, graph.engine(), algorithm.defaults | options, True) as session:
+                try:
+                    session.prove(algorithm.load(algorithm.proof), answer._columns, options, found)
+                    told += f"{name}: taken for right; "
+                except CertificateError as error:
+                    told += "" if said in error.line else f"{name}: {error.line}; "
+    return told
 
 
 def refusal(folder: Path, case: Case, ranks: Ranks) -> str:
@@ -198,7 +234,7 @@ def main() -> None:
     found["drawn"] = drawn(folder, ranks) if "betweenness" in sys.argv else ""
     found["drawn graphs"] = of_drawn_graphs(folder, ranks, 6) if "betweenness" in sys.argv else ""
     found["volumes"], found["room"] = volumes(folder, ranks, run), room(folder, ranks)
-    found["apart"] = apart(folder, ranks)
+    found["apart"], found["noticed"] = apart(folder, ranks), noticed(folder, ranks)
     found["state"], found["streamed"] = state(folder, ranks), streamed(folder, ranks)
     (folder / f"{ranks.rank}.json").write_text(json.dumps(found))
     ranks.wait()

@@ -62,6 +62,10 @@ def test_ranks_write_rows_of_their_own_and_none_has_all_values(outcome):
     assert [found["apart"] for found in outcome] == [""] * len(outcome)
 
 
+def test_certificates_of_slices_notice_what_is_wrong(outcome):
+    assert [found["noticed"] for found in outcome] == [""] * len(outcome)
+
+
 def test_sums_go_to_other_ranks_while_pages_stream(outcome):
     for found in outcome:
         kinds = found["streamed"]

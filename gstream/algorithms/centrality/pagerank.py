@@ -183,7 +183,7 @@ def program_of_pagerank(
         later = (LaterActivePageRank, LaterActivePageRank64) if some else (LaterPageRank, LaterPageRank64)
         return later[float64](preference=_uniform(session) if preference is None else preference, **given)
     if preference is None:
-        session.let_stay()
+        session.let_stay(proved=True)
         made = (ActivePageRank, ActivePageRank64) if some else (PageRank, PageRank64)
         return made[float64](**given)
     own = (ActivePersonalizedPageRank, ActivePersonalizedPageRank64) if some else (

@@ -20,11 +20,15 @@ import numpy as np
 
 from gstream.algorithms.centrality.centralities import length_of, restarts
 from gstream.algorithms.centrality.pagerank import preference_of
+from gstream.algorithms.support.part_sweeps import own_part, sweep_part
 from gstream.algorithms.support.refusal import refuse
 from gstream.algorithms.support.session import Session
+from gstream.devices.host.rank_values import RankValues
+from gstream.engine.part_arrays import PartArrays
 from gstream.hostcode.generate import BLOCK
 from gstream.hostcode.intrinsics import atomic_add
 from gstream.records import record_kernel
+from gstream.records.held import on_host
 from gstream.results.column import Column
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -231,7 +235,7 @@ def _check_length(x: np.ndarray, wanted: float, rounding: float) -> None:
 
 def certify_pagerank(session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any]) -> dict:
     """Bound the L1 error of ranks; returns the bound. Raises CertificateError when the run promised less."""
-    rank = columns[0].values
+    rank: Any = columns[0].held or columns[0].values
     alpha, tol = options.get("alpha", 0.85), options.get("tol", 1e-6)
     weighted, preference = options.get("weighted", False), preference_of(session, options.get("personalization"))
     residual = pagerank_residual(session, rank, alpha, preference, weighted)
@@ -251,10 +255,32 @@ def certify_pagerank(session: Session, columns: list[Column], options: dict[str,
     return {"holds": True, "proves": f"the ranks' L1 error is at most {bound:.3g}", "l1_error_bound": bound}
 
 
+def _residual_by_slices(session: Session, part: PartArrays, x: np.ndarray, alpha: float) -> float:
+    """The same where ranks have slices, each its own, of ranks of equal preference. x: float64[n], of the slice."""
+    ranks = part.ranks
+    if ranks.any(not np.isfinite(x).all()):
+        return float("inf")
+    (name, pull), degree = session.gathers(), session.store.out_degree(*part.ids.own)
+    share = part.spread(np.divide(x, degree, out=np.zeros_like(x), where=degree != 0))
+    received = np.zeros(part.count)
+    session.reserve(x, share, received)
+    session.engine.beside_bytes += part.nbytes
+    sweep_part(session, part, name, spread_rank, (share, received, pull))
+    part.mirrors.reduce(received, np.add)
+    adrift, vertices = sum(ranks.everybody(float(x[degree == 0].sum()))), session.meta.vertices
+    change = alpha * (received[part.own] + adrift / vertices) + (1 - alpha) / vertices - x
+    return float(sum(ranks.everybody(float(np.abs(change).sum()))))
+
+
 def pagerank_residual(
-    session: Session, rank: np.ndarray, alpha: float, preference: np.ndarray | None, weighted: bool
+    session: Session, rank: Any, alpha: float, preference: np.ndarray | None, weighted: bool
 ) -> float:
     """L1 change, in float64, that one more iteration makes to `rank`; inf where a rank is no number."""
+    name, pull = session.gathers()
+    part = own_part(session, name) if preference is None and not weighted else None
+    if part is not None and isinstance(rank, RankValues) and rank.of_ranks:
+        return _residual_by_slices(session, part, rank.own.astype(np.float64), alpha)
+    rank = on_host(rank)
     x = rank.astype(np.float64)
     if not np.isfinite(x).all():
         return float("inf")
@@ -262,7 +288,6 @@ def pagerank_residual(
     adrift = float(x[degree == 0].sum())
     share = np.divide(x, degree, out=np.zeros_like(x), where=degree != 0)
     received = np.zeros_like(x)
-    name, pull = session.gathers()
     session.reserve(rank, x, share, received)
     session.sweep(name, spread_weighed if weighted else spread_rank, (share, received, pull))
     spread = 1 / max(1, len(x)) if preference is None else preference

@@ -127,7 +127,7 @@ def program_of_bfs(
     if depth_limit is not None and depth_limit < 0:
         raise UsageError(f"--depth-limit {depth_limit}: is negative; it counts edges from the source. Pass 0 or more.")
     whole |= predecessors and not keep_slices(session, weighted=False)
-    session.let_stay(whole=whole or targets is not None or start is not None)
+    session.let_stay(whole=whole or targets is not None or start is not None, proved=True)
     if predecessors or session.proof_bytes:  # a certificate looks for predecessors that are not there
         session.foresee(later=predecessor_bytes(session, BFS.value.dtype, weighted=False))
     return BFS(source=ids)

@@ -17,19 +17,24 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.support.arguments import limit_of, source_ids, unreached
+from gstream.algorithms.support.part_sweeps import check_part_edges, own_part, refuse_own
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.support.shared import note, onward
+from gstream.algorithms.support.shared import BLOCK, note, onward
 from gstream.algorithms.traversal import bothways
 from gstream.algorithms.traversal.bfs import count_reached
 from gstream.algorithms.traversal.float_proof import distance_error
 from gstream.algorithms.traversal.predecessors import find_predecessors
+from gstream.algorithms.traversal.slice_predecessors import keep_slices, predecessors_of_slices
+from gstream.devices.host.rank_values import RankValues
 from gstream.hostcode.bitmaps import bitmap, list_bits, set_bit
 from gstream.hostcode.casts import u64
 from gstream.hostcode.jit import helper, kernel
 from gstream.records import record_kernel
 from gstream.records.held import on_host
 from gstream.results.column import Column
+
+FARTHER = "vertex {v} is at {at_v}, but there is an edge from {u} at {at_u}"
 
 
 @helper
@@ -123,12 +128,16 @@ def _certify_distances(
     session: Session, columns: list[Column], options: dict[str, Any], found: dict[str, Any], weighted: bool
 ) -> dict:
     """Prove distances in their own arithmetic, and of floats how far off they are."""
-    distance = columns[0].values
-    none = unreached(distance.dtype)
+    held: Any = columns[0].held or columns[0].values
+    dtype = held.dtype
     sources = np.unique(session.store.lookup(source_ids(options.get("source"), "certificate")))
-    limit = limit_of(distance.dtype, options.get("cutoff" if weighted else "depth_limit"))
+    limit = limit_of(dtype, options.get("cutoff" if weighted else "depth_limit"))
     if "limit" in found:  # of targets, too
-        limit = distance.dtype.type(found["limit"])
+        limit = dtype.type(found["limit"])
+    if by_slices(session, columns, sources, limit, weighted):
+        check_said(found, reached=count_reached(session, held))
+        return {"holds": True, "proves": f"every distance is least{_paths(columns)}"}
+    distance, none = columns[0].values, unreached(dtype)
     if len(columns) > 1:
         predecessor = columns[1].values
         session.reserve(distance, predecessor)
@@ -139,8 +148,7 @@ def _certify_distances(
     name, pull = session.gathers()
     proven = bitmap(len(distance))
     arrays = (distance, none, none if limit is None else limit, predecessor, proven, pull)
-    said = "vertex {v} is at {at_v}, but there is an edge from {u} at {at_u}"
-    check_edges(session, name, check_paths if weighted else check_hops, arrays, said, distance)
+    check_edges(session, name, check_paths if weighted else check_hops, arrays, FARTHER, distance)
     unproven = _unproven(predecessor, session.none, proven)
     if unproven is not None:
         raise refuse(f"the predecessor of vertex {session.user_ids([unproven])[0]} is not one edge before it")
@@ -148,12 +156,54 @@ def _certify_distances(
     if cyclic < len(distance):
         raise refuse(f"the predecessors of vertex {session.user_ids([cyclic])[0]} go in a circle")
     check_said(found, reached=count_reached(session, distance))
-    paths = " and every predecessor on a shortest path" if len(columns) > 1 else ""
+    paths = _paths(columns)
     if distance.dtype.kind != "f":
         return {"holds": True, "proves": f"every distance is least{paths}"}
     bound = distance_error(session, distance, predecessor, sources, limit)
     sums = f"least in {distance.dtype} sums, off by at most {bound:.2g} of itself"
     return {"holds": True, "proves": f"every distance is {sums}{paths.replace(' and', ', and')}", "error_bound": bound}
+
+
+def _paths(columns: list[Column]) -> str:
+    """What is proven of predecessors."""
+    return " and every predecessor on a shortest path" if len(columns) > 1 else ""
+
+
+def by_slices(session: Session, columns: list[Column], sources: np.ndarray, limit: Any, weighted: bool) -> bool:
+    """Prove the distances where ranks have those of their slices; False where they have not, and nothing is proven.
+    Weights are above 0, so that predecessors make no circle. Raises CertificateError."""
+    distance = columns[0].held
+    part = own_part(session, *session.meta.topologies) if keep_slices(session, weighted) else None
+    if part is None or not isinstance(distance, RankValues) or not distance.of_ranks:
+        return False
+    found = columns[1].held if len(columns) > 1 else predecessors_of_slices(session, distance, weighted)
+    if not isinstance(found, RankValues) or not found.of_ranks:
+        return False
+    (first, last), own, natural, none = part.ids.own, distance.own, found.own, unreached(distance.dtype)
+    rooted, reached = natural != natural.dtype.type(session.none), own != none
+    is_source = np.zeros(len(own), np.bool_)
+    is_source[sources[(sources >= first) & (sources < last)].astype(np.int64) - first] = True
+    refuse_own(session, part, is_source & (own != 0), "source {} is not at distance 0")
+    refuse_own(session, part, is_source & rooted, "source {} has a predecessor")
+    refuse_own(session, part, reached != (rooted | is_source), "vertex {} is at {} without a way there", own)
+    refuse_own(session, part, rooted & (natural >= session.meta.vertices), "the predecessor of vertex {} is no vertex")
+    over = reached & (own > (none if limit is None else limit))
+    refuse_own(session, part, over, f"vertex {{}} is at {{}}, over the limit of {limit}", own)
+    stored = np.full(len(own), session.none, session.id_dtype)
+    stored[rooted] = distance.stored(session.store, natural[rooted].astype(np.uint64))
+    near, above, proven = part.spread(own, none), part.spread(stored, session.none), bitmap(part.count)
+    for begin in range(0, part.count, BLOCK):
+        above[begin : begin + BLOCK] = part.ids.numbers_or(above[begin : begin + BLOCK], session.none)
+    session.reserve(near, above, proven, own, stored)
+    session.engine.beside_bytes += part.nbytes
+    name, pull = session.gathers()
+    arrays = (near, none, none if limit is None else limit, above, proven, pull)
+    check_part_edges(session, part, name, check_paths if weighted else check_hops, arrays, FARTHER, near)
+    marks = np.unpackbits(proven.view(np.uint8), bitorder="little")[: part.count]
+    part.mirrors.reduce(marks, np.bitwise_or)
+    unproven = rooted & (marks[part.own] == 0)
+    refuse_own(session, part, unproven, "the predecessor of vertex {} is not one edge before it")
+    return True
 
 
 def _check_ends(

@@ -140,8 +140,9 @@ def program_of_sssp(
     ids = source_ids(source, "sssp")
     program = program_for(session.meta, float64)(source=ids)
     dtype = program.value.dtype
-    whole = predecessors and not keep_slices(session, weighted=True)
-    session.let_stay(whole=whole or any(given is not None for given in (cutoff, targets, start)))
+    keeps = keep_slices(session, weighted=True)
+    whole = (predecessors and not keeps) or any(given is not None for given in (cutoff, targets, start))
+    session.let_stay(whole=whole, proved=keeps)
     looked_for = predecessors or session.proof_bytes or type(program) is SSSP  # a certificate looks for them, too
     above_bytes = predecessor_bytes(session, dtype, weighted=True) if looked_for else 0
     if predecessors or session.proof_bytes:

@@ -57,6 +57,22 @@ class RankValues(Held):
             found[room[0].astype(np.int64) - begin] = room[1]
         return found
 
+    def stored(self, store: Store, natural: np.ndarray) -> np.ndarray:
+        """uint64[n]: store IDs of natural indices (uint64[n]), told by the ranks of their rows."""
+        if store.meta.order == "natural":
+            return natural
+        ranks, size = self.ranks, self.ranks.size
+        values, at = np.unique(natural, return_inverse=True)
+        bounds = [self.size * number // size for number in range(size + 1)]
+        first, cuts = bounds[ranks.rank], np.searchsorted(values, bounds)
+        rows = store.store_ids(first, bounds[ranks.rank + 1]).astype(np.uint64)
+        asked, found = ranks.everybody(np.diff(cuts).tolist()), np.empty(len(values), np.uint64)
+        for to, source in self._partners():
+            mine, theirs = slice(cuts[to], cuts[to + 1]), np.empty(asked[source][ranks.rank], np.uint64)
+            ranks.swap(values[mine], to, theirs, source)
+            ranks.swap(rows[theirs.astype(np.int64) - first], source, found[mine], to)
+        return found[at]
+
     def _empty(self, count: int) -> np.ndarray:
         """Room for values."""
         return np.empty((count, *self._own.shape[1:]), self.dtype)
