@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from gstream.algorithms.declaration import Algorithm
 from gstream.algorithms.execute import session_of
 from gstream.algorithms.registry import ALGORITHMS, find_algorithm
-from gstream.planning.page_sources import bytes_of_pages
 from pagestore.errors import CapError, GstreamError, UsageError
 
 if TYPE_CHECKING:
@@ -102,6 +101,8 @@ def _with_all_held(session: Session, program: Any) -> Plan:
     engine = session.engine
     planned: Plan = engine.plan(program, stay=session.stays)
     if session.holds is not None and planned.graph.of:  # pages are the program's, and nothing else is
+        from gstream.planning.page_sources import bytes_of_pages  # loads NumPy
+
         pages = bytes_of_pages(planned.sources, planned.tables, 1, 1)
         planned = replace(planned, host_bytes=session.holds(planned.graph) | pages)
     beside, held = engine.beside_bytes, sum(planned.host_bytes.values())
