@@ -121,15 +121,15 @@ def first_words(lines: list[str]) -> list[str]:
 
 
 def differs(shown: list[str], printed: str) -> str:
-    """The shown line that was not printed, in that order; "" where all were. Rows of answers are compared whole, other
-    lines by their first words."""
+    """The shown line that was not printed, in that order; "" where all were. Rows of answers, and UUIDs, are compared
+    whole, other lines by their first words."""
     rest, in_answer = [line for line in printed.splitlines() if line.split()], False
     for line in shown:
         words = line.split()
         in_answer = bool(words) and words[0] != "..." and (in_answer or words[0] in ANSWERS)
         if not words or words[0] == "...":
             continue
-        alike = same_row if in_answer else same_start
+        alike = same_row if in_answer or words[0] == "uuid" else same_start
         at = next((at for at, other in enumerate(rest) if alike(line, other)), None)
         if at is None:
             return line

@@ -21,7 +21,7 @@ from gstream.language.program import Program
 from gstream.methods import Methods
 from gstream.options.run_options import RunOptions
 from gstream.options.stopping import StopRequest, interrupts_keep
-from gstream.options.wording import in_python, meant_by
+from gstream.options.wording import in_python
 from gstream.paging.kept_memory import MEMORY
 from gstream.reading.views import Views
 from gstream.results.column import Column
@@ -31,6 +31,7 @@ from pagestore import Store
 from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError
 from pagestore.hdf5 import StoreFile
+from pagestore.nearnames import meant_by
 
 T = TypeVar("T")
 RUN_OPTIONS = {entry.name for entry in fields(RunOptions)}

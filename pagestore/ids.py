@@ -25,6 +25,7 @@ Where = Callable[[int], str]  # what stands ahead of a message about the ID of t
 
 BLOCK_IDS = BLOCK_BYTES // 8  # IDs that are looked for at once: one checked block of int64
 SEARCHED = 1 << 20  # store IDs that are in memory at once while one is looked for
+SLIPS_OF = 1 << 22  # names, at most: slips are looked for in most of their blocks
 FEW_SHIFT = 6  # up to 1/64 of a block's names are searched for one by one
 UNREADABLE = (GstreamError, OSError, ValueError, IndexError)  # of damaged or closed files
 
@@ -39,6 +40,7 @@ class UserIds:
 
     def __init__(self, path: str, meta: Meta, arrays: dict[str, StoredArray]):
         self._path, self._meta, self._arrays = path, meta, arrays
+        self.graph = path  # what messages about a vertex call it
         self._id_dtype = PageLayout(meta.page_bytes, meta.id_bytes).id_dtype
         self._inverse: np.ndarray | None = None
         self._order: np.ndarray | None = None
@@ -165,7 +167,8 @@ class UserIds:
         missing = np.flatnonzero(natural < 0)
         if len(missing):
             at = missing[0]
-            raise error(f"{where(at)}{what} {plain(wanted[at])} is not a vertex of {self._path}{self._range_text()}")
+            said = self._range_text(wanted[at])
+            raise error(f"{where(at)}{what} {plain(wanted[at])} is not a vertex of {self.graph}{said}")
         return self._stored(natural.astype(np.int64)).astype(np.uint64)
 
     def _numbers(self, ids: Sequence[Any], what: str, error: type[GstreamError], where: Where) -> np.ndarray:
@@ -189,15 +192,29 @@ class UserIds:
         other = meant(text) if isinstance(text, str) else None
         spelled = "" if other is None else f" written in digits, and this would be {other}. Type {other}"
         raise error(
-            f"{where(at)}{what} {value!r} is not a vertex of {self._path}, whose IDs are whole numbers{spelled}."
+            f"{where(at)}{what} {value!r} is not a vertex of {self.graph}, whose IDs are whole numbers{spelled}."
         )
 
-    def _range_text(self) -> str:
+    def _range_text(self, wanted: Any) -> str:
         count = self._meta.vertices
         if count == 0:
             return ", which has no vertices."
         first, last = self.user_ids(0, 1)[0], self.user_ids(count - 1, count)[0]
-        return f"; its {count} IDs run from {plain(first)} to {plain(last)}. Name one of them."
+        near = self._like(wanted) if self._meta.id_kind == "strings" else []
+        remedy = f"Did you mean {' or '.join(map(plain, near))}?" if near else "Name one of them."
+        return f"; its {count} IDs run from {plain(first)} to {plain(last)}. {remedy}"
+
+    def _like(self, word: str) -> list[str]:
+        """Names that a word may stand for."""
+        from pagestore.nearnames import names_like
+
+        def known(words: list[str]) -> list[bool]:
+            return (self._search(np.array(words, object), self._string_block) >= 0).tolist()
+
+        def name_of(at: int) -> str:
+            return str(self._strings(at, at + 1)[0].as_py())
+
+        return names_like(word, name_of, self._meta.vertices, known, self._meta.vertices <= SLIPS_OF)
 
     def _stored(self, natural: np.ndarray) -> np.ndarray:
         if self._meta.order == "natural":

@@ -21,7 +21,8 @@ class JoinedStore(Store):
         first = parts[0]
         vars(self).update(vars(first))
         spread = Spread(first.meta.parts, first.meta.part_stretch, mixed=False)
-        self.path, self.parts = path, parts
+        self.call(path)
+        self.parts = parts
         self.meta = replace(first.meta, part=0, parts=0, part_stretch=0)
         self.stripes = [Stripe(part.file, part.extents, part.file_bytes) for part in parts]
         self.file_bytes = sum(part.file_bytes for part in parts)

@@ -125,6 +125,10 @@ class Store:
     def __deepcopy__(self, memo: dict[int, Any]) -> Store:
         return self
 
+    def call(self, name: str) -> None:
+        """Have messages about the graph name it so; those about a page or an array name its file."""
+        self.path = self._ids.graph = name
+
     def _keep_ids(self) -> None:
         with suppress(GstreamError, OSError, ValueError):  # an unreadable array says so at its next read
             for name in ID_ARRAYS & self._arrays.keys():

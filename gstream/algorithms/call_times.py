@@ -95,12 +95,13 @@ def _count(source: Any) -> int:
     return 1 if isinstance(source, str) or not hasattr(source, "__len__") else max(1, len(source))
 
 
-def usual_supersteps(algorithm: Algorithm, engine: Engine, planned: Plan, own: dict[str, Any]) -> int:
-    """How many supersteps a call makes until its tolerance ends it, as `call_facts` reckons."""
+def usual_supersteps(algorithm: Algorithm, engine: Engine, planned: Plan, own: dict[str, Any]) -> tuple[int, str]:
+    """(how many supersteps a call makes until its tolerance ends it, as `call_facts` reckons; "learnt" from runs here,
+    or "assumed" by the declaration)."""
     own = algorithm.defaults | own
     lesson = lesson_of(engine.costs.lessons(), f"{key_of(algorithm, own)}{STEPS}", planned.graph)
     usual = times_of(algorithm, own, planned.graph.vertices, lesson=lesson)[0][1]
-    return max(1, min(round(usual), own["max_iter"] * algorithm.sweeps))
+    return max(1, min(round(usual), own["max_iter"] * algorithm.sweeps)), "learnt" if lesson else "assumed"
 
 
 def call_facts(algorithm: Algorithm, engine: Engine, planned: Plan, own: dict[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from gstream.options import values
 from gstream.planning.work import Work
 from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError
+from pagestore.nearnames import spelled
 
 ANY, NOT_NEGATIVE = "weights", "weights of 0 or more"  # what weights an algorithm takes
 VERTEX, EDGE, STORED_EDGE, DEGREE = "vertex", "edge", "stored edge", "degree"  # what a row of an answer is
@@ -219,7 +220,7 @@ class Algorithm:
         for name in given:
             if name not in own:
                 known = ", ".join(own) or "none"
-                raise UsageError(f"{self.name}: has no option {name!r}; it has {known}. Check the spelling.")
+                raise UsageError(f"{self.name}: has no option {name!r}; it has {known}. {spelled(name, own)}")
         return {
             name: value
             if (read := own[name].kind.read) is None or value is own[name].default

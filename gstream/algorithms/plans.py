@@ -24,7 +24,8 @@ def planned_supersteps(
     algorithm: str, own: dict[str, Any], max_supersteps: int | None, program: Any = None
 ) -> tuple[int | None, str]:
     """(supersteps to plan for, "exact" or "most" if options say how many, "assumed" for an example). None: as many as
-    the frontier lasts, or USUAL_STEPS as an example of a program that visits all pages each time.
+    the frontier lasts, or until a tolerance is met (usual_supersteps), or USUAL_STEPS as an example of a program that
+    visits all pages each time.
 
     program: of the user's own, or None.
     """
@@ -37,8 +38,6 @@ def planned_supersteps(
     bound = next((number for number in bounds if number is not None), None)
     if bound is not None:
         return bound, "most"
-    if "max_iter" in known:
-        return ALGORITHMS[algorithm].sweeps * min(USUAL_STEPS, known["max_iter"]), "assumed"
     return None, "assumed"
 
 
@@ -137,8 +136,8 @@ def facts_of(
     from gstream.algorithms.call_times import call_facts, usual_supersteps  # loads NumPy, which `--help` needs not
 
     supersteps, what = planned_supersteps(algorithm, own, max_supersteps)
-    if supersteps and what == "assumed":
-        supersteps = usual_supersteps(found, engine, planned, own)
+    if what == "assumed" and "max_iter" in found.defaults:
+        supersteps, what = usual_supersteps(found, engine, planned, own)
     return plan_facts(planned, supersteps, what) | call_facts(found, engine, planned, own)
 
 
@@ -165,7 +164,7 @@ def plan_before(graph: Any, algorithm: Any, own: dict[str, Any]) -> dict[str, An
 def plan_facts(planned: Plan, supersteps: int | None, what: str) -> dict[str, Any]:
     """The plan as plain values; bytes and seconds of a full sweep (the first reads pages that others find in memory),
     and of `supersteps` of them. With a frontier, or a cache, a superstep moves as much at most. what: as
-    planned_supersteps has it."""
+    planned_supersteps and usual_supersteps have it."""
     if supersteps is None:
         supersteps = USUAL_STEPS if planned.sweep else 1
     tables = {table.name: table for table in planned.graph.tables.values()}

@@ -62,7 +62,7 @@ def convert(
     dry_run: bool = typer.Option(False, "--dry-run", help="Show sizes, free space and time; write nothing."),
     bad_lines: str = typer.Option("fail", metavar="fail|skip", help="skip lists them in STORE.skipped.txt."),
     format: str = typer.Option(None, metavar="NAME", help="Input format. Default: by suffix and content."),
-    string_ids: bool = typer.Option(False, "--string-ids", help="Vertices are named by words, not numbers."),
+    string_ids: bool = typer.Option(None, "--string-ids/--number-ids", help="007 is a name; or it is 7."),
     header: bool | None = typer.Option(None, "--header/--no-header", help="Line 1 names the columns. Default: found."),
     comments: str = typer.Option(
         None, metavar="CHARS|none", help="Lines that begin with one are comments. Default: #%."

@@ -19,9 +19,9 @@ from typing import Any
 from gstream.cli.logs import log
 from gstream.language.loading import place_of_user
 from gstream.options.stopping import RunStopped, StopRequest
-from gstream.options.wording import meant_by
 from pagestore.errors import GstreamError, interruption, visible
 from pagestore.faults import FAILING, library_error, no_space, number_of, reason_of, shortage
+from pagestore.nearnames import meant_by
 
 EXIT_INTERNAL, EXIT_USAGE, EXIT_INPUT, EXIT_RESOURCE = 1, 2, 4, 5
 NO_PROCESSES = "no further process or thread can be started. Raise the limit with `ulimit -u`, or pass fewer --threads."

@@ -247,7 +247,8 @@ def _work_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     moved, seconds = show_bytes(facts["bytes_moved"]), show_seconds(facts["seconds"])
     if what != "assumed":
         most = "at most " if facts["frontier"] or what == "most" else ""
-        return [("moves", f"{most}{moved} in {count} superstep(s)"), ("takes", f"{most}about {seconds}")]
+        as_before = ", by runs here" if what == "learnt" else ""
+        return [("moves", f"{most}{moved} in {count} superstep(s){as_before}"), ("takes", f"{most}about {seconds}")]
     less = facts["frontier"] or facts["bytes_moved"] < count * facts["bytes_a_superstep"]
     most = "at most " if less else ""
     example = f"; {moved} for {count} supersteps, if it takes so many" if count != 1 else ", however many there will be"

@@ -159,6 +159,8 @@ def compute(
         recorder = recorder_of(given, lines)
         options |= {"progress": recorder or lines, "trace": recorder, "stop": stop}
         with gstream.open(store, stripe=stripe_folders(given["stripe"]), **options) as graph:
+            if store != given["store"]:  # the cache's, of the user's file
+                graph.engine().store.call(str(given["store"]))
             check_columns(graph, known, output, given["ldbc"])
             graph.engine().measure()  # its own kernels are not the run's
             reported = known is not None and given.get("planned", recorder is not None)  # of ranks by all: they agree

@@ -16,7 +16,7 @@ def open_for(path: str | os.PathLike, folders: Sequence[str | os.PathLike], rank
     """The store of this rank, or of a process that works alone. Raises as open_store and open_part do."""
     if ranks is not None and is_parts(path):
         part = open_part(path, ranks.rank, ranks.size)
-        part.path = os.fspath(path)  # what is said of the graph; what is said of a page or an array names its file
+        part.call(os.fspath(path))
         return part
     return open_store(path, folders)
 

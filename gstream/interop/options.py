@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from gstream.interop.sorting import sorter_for
 from gstream.options.memory import spare_memory, total_memory
 from gstream.options.values import switch, whole
-from gstream.options.wording import meant_by
 from pagestore.errors import UsageError
+from pagestore.nearnames import meant_by
 from pagestore.sizes import parse_size, show_bytes
 
 if TYPE_CHECKING:
@@ -31,7 +31,12 @@ FLAG = re.compile(
 )
 COMMAND = re.compile(r"(?<!\| )gstream convert (\S+) STORE(?P<more> (?=--))?")  # behind a bar it stays a shell's
 SWITCHES = ("dedupe", "drop_self_loops", "string_ids", "resume", "force", "verify", "scramble")
-OTHERS = {"undirected": "directed=False", "directed": "directed=True", "header": "header=True"}
+OTHERS = {
+    "undirected": "directed=False",
+    "directed": "directed=True",
+    "header": "header=True",
+    "number-ids": "string_ids=False",
+}
 
 
 class StoreOptions(TypedDict, total=False):
@@ -67,6 +72,7 @@ class StoreOptions(TypedDict, total=False):
 class ReadOptions(StoreOptions, total=False):
     """The same, and how files are read. Columns: a number, from 1, or a name. weights: False leaves them out.
 
+    string_ids: True takes numbers for names; False reads 007 as 7 where 7 stands, too, which None refuses.
     where: a condition on columns, as "amount > 100". decimal: "," or ".", the mark of decimals in weights of text.
     """
 
@@ -78,7 +84,7 @@ class ReadOptions(StoreOptions, total=False):
     id_base: int | None
     bad_lines: str
     format: str | None
-    string_ids: bool
+    string_ids: bool | None
     header: bool | None
     comments: str | None
     where: str | None
@@ -114,6 +120,8 @@ def split_options(given: Mapping[str, Any], skipped: Any = None) -> tuple[Conver
     from pagestore.inputs.base import InputOptions
 
     asked = {name: value for name, value in given.items() if name not in ("progress", "verify")}
+    if asked.get("string_ids", False) is None:  # as where it is not given
+        del asked["string_ids"]
     for name in {*SWITCHES, "weights"} & asked.keys():
         asked[name] = switch(f"--{name}".replace("_", "-"), asked[name])
     for name in ("threads", "id_bytes", "num_vertices", "id_base", "columns"):

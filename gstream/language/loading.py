@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from pagestore.errors import OURS, GstreamError, InputError, UsageError
+from pagestore.nearnames import spelled
 
 MODULES = "gstream_program_"  # how names of modules begin that are made of users' files
 WHAT = (
@@ -54,7 +55,7 @@ def load_program(name: str) -> Any:
         raise UsageError(f"{path}: defines {len(found)} programs ({', '.join(found)}). Name one: {path}:CLASS")
     if hasattr(module, wanted):
         raise UsageError(f"{name}: {wanted} is not a program of this file; its programs are: {known}. {WHAT}")
-    raise UsageError(f"{name}: {path} has no {wanted}; its programs are: {known}. Check the spelling.")
+    raise UsageError(f"{name}: {path} has no {wanted}; its programs are: {known}. {spelled(wanted, found)}")
 
 
 def _is_own(member: Any, module: str) -> bool:

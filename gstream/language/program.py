@@ -17,6 +17,7 @@ from gstream.language.lowering import check_program
 from gstream.language.method_text import SIGNATURES, Method, ProgramError, read_method, signature_of
 from gstream.language.scalar_types import VALUE_TYPES, ScalarType, f32, f64, i32, i64, u8, u32, u64
 from pagestore.errors import UsageError
+from pagestore.nearnames import spelled
 
 __all__ = [
     "INF", "MAX", "MIN", "OR", "SUM", "Monoid", "Parameter", "PerVertex", "Program", "ProgramError", "Vertex",
@@ -191,7 +192,8 @@ class Program:
         for name in given:
             if name not in cls.parameters:
                 known = ", ".join(cls.parameters) or "none"
-                raise ProgramError(f"{cls.__name__} has no parameter {name!r}; it has {known}. Check the spelling.")
+                remedy = spelled(name, cls.parameters)
+                raise ProgramError(f"{cls.__name__} has no parameter {name!r}; it has {known}. {remedy}")
         for name, parameter in cls.parameters.items():
             if given.get(name) is None and parameter.default is None:
                 how = f"Pass {name}=..."

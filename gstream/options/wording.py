@@ -7,9 +7,8 @@ that call's words; `error.line` keeps the command line's. Options of `gstream co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 
 from pagestore.errors import GstreamError, end_at_the_caller
 from pagestore.faults import library_error
@@ -27,7 +26,6 @@ KEYWORDS = {
 }  # of calls; gstream.options.run_options and the registry add the names of theirs
 SWITCHES = ("resume", "replace_checkpoint", "force", "certify", "float64", "weighted", "ldbc", "endpoints")
 OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?: (FOLDER|FILE|ID|N|host|kept)(?![:\w]))?")
-LIKE, BEGINNING = 0.75, 3  # how like a name must be to be meant; letters that have to begin both, otherwise
 NO_KEYWORD = " or --gpus"  # Python has devices for it
 WEIGHTS = "--weight-column N, and not --no-weights"  # of a conversion, which Python's calls make of more than files
 WEIGHTS_IN_PYTHON = "weight_column=N of files, weight= of edges and tables, and not weights=False"
@@ -75,10 +73,3 @@ def _keyword(found: re.Match[str], others: dict[str, str]) -> str:
     if written in ("node", "target"):
         return f"{name}=[{value}]"
     return f"{name}={value}" if value.isupper() else f'{name}="{value}"'
-
-
-def meant_by(name: str, known: Iterable[str], like: float = LIKE) -> str:
-    """The known name that a misspelt one means, as tol for tolerance; "" if there is none."""
-    names = list(known)
-    begun = [one for one in names if len(min(one, name, key=len)) >= BEGINNING and one[: len(name)] == name[: len(one)]]
-    return max(begun, key=len, default="") or next(iter(get_close_matches(name, names, 1, like)), "")

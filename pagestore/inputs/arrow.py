@@ -89,7 +89,10 @@ class TableSource(EdgeSource):
         except DAMAGE as error:
             raise self._damaged(error) from None
         self.weighted = len(self.columns) > 2
-        self.strings = options.string_ids or any(is_string(kind) or is_bytes(kind) for kind in kinds)
+        text = any(is_string(kind) or is_bytes(kind) for kind in kinds)
+        self.strings = text or bool(options.string_ids)
+        if text and options.string_ids is False:
+            raise UsageError(f"{self.name}: --number-ids is about numbers, but the IDs here are text. Drop the option.")
         if self.strings and options.num_vertices is not None:
             raise UsageError(
                 f"{self.name}: --num-vertices is about numbers, but the IDs here are text. Drop the option."

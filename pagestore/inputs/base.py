@@ -66,6 +66,7 @@ class InputOptions:
 
     `source_column`, `target_column` (both or none) and `weight_column` are a column's number, counted from 1, or its
     name in the header. `directed` overrides the input. `num_vertices` promises the IDs id_base..id_base+N-1.
+    `string_ids`: True takes numbers for names; False says that zeros ahead of them mean nothing, so that 007 is 7.
     `skipped_path`: the list of lines that --bad-lines skip left out. `header`: whether line 1 of a text names columns.
     `comments`: characters that begin comment lines of a text, "none" for none; None means `#` and `%`.
     `where`: a condition on columns (conditions.py): other rows are left out. `decimal`: "." or ",", the mark of
@@ -79,7 +80,7 @@ class InputOptions:
     source_column: int | str | None = None
     target_column: int | str | None = None
     weight_column: int | str | None = None
-    string_ids: bool = False
+    string_ids: bool | None = None
     header: bool | None = None
     comments: str | None = None
     where: str | None = None

@@ -31,13 +31,14 @@ def take_separator(stream: ByteStream) -> str | None:
     return said
 
 
-def refuse_excel(name: str, lines: Sequence[bytes]) -> None:
-    """InputError for Excel's line `sep=;` below comments, or with a separator that no edge list has."""
+def refuse_excel(name: str, lines: Sequence[bytes], numbers: Sequence[int]) -> None:
+    """InputError for Excel's line `sep=;` below comments, or with a separator that no edge list has. numbers: of these
+    lines, from 1."""
     if lines and (found := EXCEL.match(lines[0])):
-        path = "FILE" if name == "stdin" else typed_path(name)
+        path, parts = "FILE" if name == "stdin" else typed_path(name), shown(found[1].decode("utf-8", "replace"))
         raise InputError(
-            f"{name}:1:1: {quoted(lines[0])} tells Excel that {shown(found[1].decode('utf-8', 'replace'))} parts the "
-            f"fields, and is no edge. Leave the line out: tail -n +2 {path} | gstream convert - STORE."
+            f"{name}:{numbers[0]}:1: {quoted(lines[0])} tells Excel that {parts} parts the fields, and is no edge. "
+            f"Leave the line out: tail -n +{numbers[0] + 1} {path} | gstream convert - STORE."
         )
 
 

@@ -27,6 +27,7 @@ KIND_REMEDY = "Write each undirected edge in both directions and pass --directed
 NUMBER_AND_BLANK = re.compile(rb"([+-]?[0-9.]+)[ \t]+")
 COMMA = "Pass --decimal , if commas begin decimals, --decimal . if they part thousands"
 APOSTROPHE = "Pass --decimal . if points begin decimals, --decimal , if commas do"
+PADDING_REMEDY = "Pass --string-ids if they are two, --number-ids if one."
 OTHERWISE = "; or pass --no-weights, or --bad-lines skip."
 JOINED_REMEDY = "Name the files one by one, or pass --bad-lines skip."
 WEIGHT_REMEDY = "Fix the line, pass --no-weights, or pass --bad-lines skip."
@@ -42,6 +43,7 @@ class LineRules:
     it is directed, which holds one of `kind_words`.
     `decimal`: the mark of decimals in weights, where an option says so; None: a point, and no mark of thousands.
     `header`: the line that names the columns, which files that were joined hold again.
+    `width`: digits that IDs with zeros ahead have, and others at least; 0: none has zeros ahead; -1: any have.
     `loops` False refuses edges from a vertex to itself, as `loop_reason` says. `due`: what a line holds, in words.
     """
 
@@ -66,6 +68,7 @@ class LineRules:
     kind_words: tuple[str, ...] = ()
     decimal: str | None = None
     header: bytes = b""
+    width: int = -1
 
     def array(self) -> np.ndarray:
         """The rules as the kernels of lines.py take them: int64[RULES]."""
@@ -77,6 +80,7 @@ class LineRules:
         rules[Rule.LEAD] = ord(self.lead) if self.lead else 0
         marks = [ord(mark) for mark in self.comments] or [-1]  # -1 is no byte
         rules[Rule.COMMENT], rules[Rule.COMMENT2] = marks[0], marks[-1]
+        rules[Rule.WIDTH] = self.width
         rules[Rule.LOW], rules[Rule.HIGH_SOURCE], rules[Rule.HIGH_TARGET] = self.bounds
         return rules
 
@@ -167,6 +171,7 @@ def parse_vertex(text: str, column: int, rules: LineRules, high: int) -> int:
     if INTEGER.match(text):
         value = int(text) if len(text) < 4000 else MAX_ID + 1
         if rules.low <= value <= high:
+            refuse_padding(text, value, column, rules.width)
             return value
         if value < 0:
             raise LineProblem(column, f"vertex ID {shown(text)} is negative; {rules.limit}")
@@ -184,6 +189,21 @@ def parse_vertex(text: str, column: int, rules: LineRules, high: int) -> int:
     if NUMBER.match(text) or NOT_FINITE.match(text):
         raise LineProblem(column, f"vertex ID {shown(text)} is not an integer; {rules.limit}")
     raise LineProblem(column, f"vertex ID {quoted(text)} is not a number; {rules.limit}", WORD_REMEDY)
+
+
+def refuse_padding(text: str, value: int, column: int, width: int) -> None:
+    """LineProblem for an ID with zeros ahead where others have none, or other widths: 007 and 7 may be two IDs."""
+    digits = text.lstrip("+-")
+    padded = digits[0] == "0" and len(digits) > 1
+    if width < 0 or (len(digits) == width if padded else len(digits) >= width or width == 0):
+        return
+    if padded:
+        others = f"{width} digits" if width else "no zeros ahead"
+        what = f"vertex ID {shown(text)} is {value} as a number, and other IDs have {others}"
+    else:
+        what = f"vertex ID {shown(text)} has fewer digits than others, which have zeros ahead and {width} digits"
+    twin = str(value).zfill(max(width, len(digits)))
+    raise LineProblem(column, f"{what}; {value} and {twin} may be two vertices or one", PADDING_REMEDY)
 
 
 def parse_name(text: str, column: int) -> str:

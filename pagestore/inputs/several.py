@@ -41,6 +41,10 @@ class SeveralSources(EdgeSource):
             source.bad, source.skipped, source.owns_bad = self._lines[0].bad, self._lines[0].skipped, False
         if self._lines:
             self.skipped = self._lines[0].skipped
+        texts = [source for source in self._lines if hasattr(source, "zeros")]
+        width = max((len(source.zeros) for source in texts), default=0)
+        for source in texts:  # 7 of one file is 007 of another
+            source.take_width(width)
 
     def _agreed(self, attribute: str, words: dict[Any, str], remedy: str, other: str = "") -> Any:
         """An attribute of all sources; words: messages for its values, `other` for those that are not there."""

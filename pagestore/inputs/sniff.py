@@ -99,7 +99,7 @@ def _take_sample(stream: ByteStream, comments: str, taken: int) -> _Sample:
     while True:
         head = stream.peek(size)
         sample = _split_sample(head, len(head) < size, comments, number=taken)
-        refuse_excel(stream.name, sample.lines)
+        refuse_excel(stream.name, sample.lines, sample.numbers)
         if sample.lines or len(head) < size:
             return sample
         if size >= MOST_SAMPLE_BYTES:
@@ -299,10 +299,10 @@ def sniff(stream: ByteStream, options: InputOptions, separator: str | None = Non
     header = header if len(header) == fields else ()
     first = rows[counts.index(fields)]
     used = _ends(stream.name, sample, options, found, header, above, skip_lines > 0, rows, first, said)
-    strings = options.string_ids or not _are_numbers(rows, fields, used)
-    missing = fields == 3 and not held_fields(rows, 2)  # a weight that the first lines have not
-    told = more_rows()[first_row:] if missing else rows
-    weight = weight_column(stream.name, told, first, header, skip_lines > 0, used, options)
+    strings = bool(options.string_ids) or not _are_numbers(rows, fields, used)
+    told = rows if fields != 3 or held_fields(rows, 2) else more_rows()[first_row:]  # of a weight that first lines lack
+    weight = weight_column(stream.name, told, first, header, skip_lines > 0, used, options,
+                           (sample.numbers[at := first_row + counts.index(fields)], lines[at], found))  # fmt: skip
     if skip_lines and header and options.directed is None:
         columns = used if weight is None else (*used, weight)
         direction = said_in_column(stream.name, header, rows, columns, sample.numbers[1]) or direction
@@ -395,5 +395,5 @@ def _no_data(
     """The layout of a text that ends behind its header; InputError unless --num-vertices gives vertices."""
     if options.num_vertices is None:
         raise no_data(name, sample.comments if options.comments is None else [])
-    rules = LineRules(fields=2, comments=options.comment_marks, strings=options.string_ids)
+    rules = LineRules(fields=2, comments=options.comment_marks, strings=bool(options.string_ids))
     return TextLayout(rules, skip, skip_lines, header, sample.above if skip_lines else 0, empty=True)

@@ -43,10 +43,13 @@ class TextSource(LineFile):
         self._kind = kind
         self.layout: TextLayout | None = None
         self._separator: str | None = None  # that line 1 says for Excel
-        self._zeros = ""  # an ID that is written with zeros ahead
+        self.zeros = ""  # an ID that is written with zeros ahead
+        self.width: int | None = None  # of such IDs, where another file of the graph says so
         self._filter: Any = None
         super().__init__(path, options, workdir, memory_bytes)
         self.strings = self.rules.strings
+        if self.strings and options.string_ids is False:
+            raise UsageError(f"{self.name}: --number-ids is about numbers, but the IDs here are text. Drop the option.")
         assert self.layout is not None  # of `begin`
         self.directed = self.layout.direction.directed
         self.promised = self.layout.promise
@@ -73,6 +76,12 @@ class TextSource(LineFile):
         used = [column for column in (self.rules.source, self.rules.target, self.rules.weight) if column is not None]
         names = self.all_columns
         return [names[column] if names is not None else str(column + 1) for column in used]
+
+    def take_width(self, width: int) -> None:
+        """IDs with zeros ahead have so many digits in all files of the graph; 0: none has zeros ahead."""
+        self.width = width
+        if self.rules.width >= 0:
+            self.rules = replace(self.rules, width=width)
 
     def parse(self, block: Block) -> Parsed:
         """See LineFile."""
@@ -134,9 +143,9 @@ class TextSource(LineFile):
         doubt = f"line {line} may be a header; pass --header if it is" if line else self.layout.doubt
         if self.options.directed is not None and doubt == self.layout.direction.doubt:
             doubt = ""
-        if self._zeros:
-            number = int(self._zeros)
-            zeros = f"ID {self._zeros} is read as {number}; pass --string-ids if zeros ahead are part of IDs"
+        if self.zeros and self.options.string_ids is None:
+            number = int(self.zeros)
+            zeros = f"ID {self.zeros} is read as {number}; pass --string-ids if zeros ahead are part of IDs"
             doubt = f"{doubt}; {zeros}" if doubt else zeros
         return doubt
 
@@ -156,11 +165,13 @@ class TextSource(LineFile):
                 f"Pass --no-weights, or read it with --format text."
             )
         if not (rules := layout.rules).strings:
-            self._zeros = zeros_ahead(stream.peek(SAMPLE_BYTES), rules.separator, (rules.source, rules.target))
+            self.zeros = zeros_ahead(stream.peek(SAMPLE_BYTES), rules.separator, (rules.source, rules.target))
         if layout.skip_bytes:
             stream.peek(layout.skip_bytes)
             stream.read(layout.skip_bytes)
         self.layout, self.comments_above = layout, layout.skip_comments
         ids = option_range(self.options)
-        rules = replace(rules, low=ids.low, high_source=ids.high, high_target=ids.high, limit=ids.limit)
+        width = len(self.zeros) if self.width is None else self.width
+        rules = replace(rules, low=ids.low, high_source=ids.high, high_target=ids.high, limit=ids.limit,
+                        width=width if self.options.string_ids is None else -1)  # fmt: skip
         return Head(rules, max(layout.skip_lines, taken) + 1)

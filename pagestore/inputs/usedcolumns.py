@@ -27,7 +27,7 @@ from pagestore.inputs.columnnames import (
     typed_path,
 )
 from pagestore.inputs.headerwords import is_no_weight, named_weights
-from pagestore.inputs.judge import marks
+from pagestore.inputs.judge import marks, split_fields
 from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, WHOLE
 
 MOST_COLUMNS = 3  # source, target and a weight: what edge lists have that name nothing
@@ -156,15 +156,17 @@ def refuse_unnamed_weights(name: str, rows: Sequence[Sequence[str]], used: tuple
 
 def weight_column(
     name: str, rows: list[list[str]], first: Sequence[str], header: Sequence[str], is_line: bool,
-    used: tuple[int, int], options: InputOptions,
+    used: tuple[int, int], options: InputOptions, line: tuple[int, bytes, str | None],
 ) -> int | None:  # fmt: skip
-    """Column of the weight, from 0: as asked for, else one that is called so, else a third column of numbers."""
+    """Column of the weight, from 0: as asked for, else one that is called so, else a third column of numbers. line:
+    where `first` stands, its text and separator."""
     if not options.weights:
         return None
     column = _find_weight(name, rows, first, header, is_line, used, options.weight_column)
     if column is not None and options.decimal is None and DECIMAL_COMMA.match(first[column]):
         what, remedy = marks(first[column])
-        raise InputError(f"{name}: {what}. {remedy}; or pass --no-weights.")
+        at = split_fields(line[1], line[2])[column][0] + 1
+        raise InputError(f"{name}:{line[0]}:{at}: {what}. {remedy}; or pass --no-weights.")
     return column
 
 

@@ -11,7 +11,7 @@ from engine_graphs import make_store, skewed_edges
 
 from gstream.algorithms import call_times
 from gstream.algorithms.call_times import call_facts, teach, times_of, work_of
-from gstream.algorithms.plans import plan_of
+from gstream.algorithms.plans import facts_of, plan_of
 from gstream.algorithms.registry import find_algorithm
 from gstream.engine.engine import Engine
 from gstream.planning.cost_model import CostModel
@@ -133,6 +133,8 @@ def test_supersteps_that_calls_took_are_planned(engine, read_before):
     found = facts(engine, "pagerank")
     assert found["call_seconds"]["usual"] == pytest.approx(0.05)
     assert "40 supersteps until --tol, 31 to 52, as of runs here" in found["rests_on"]
+    whole = [facts_of(name, engine, {}) for name in ("pagerank", "katz")]
+    assert [one["supersteps_are"] for one in whole] == ["learnt", "assumed"] and whole[0]["supersteps"] == 40
     half = facts(engine, "pagerank", iterations=20)["call_seconds"]["usual"]
     assert 0.025 <= half < 0.05, "a factor is of a superstep"
     call(engine, "pagerank", 0.01, supersteps=5, converged=False)  # a limit's number is no other call's

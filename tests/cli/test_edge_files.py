@@ -47,6 +47,9 @@ def test_a_file_is_converted_once(cache: Path, gstream: Command, store: Path) ->
     assert again.stderr.startswith(FOUND) and not CONVERTED.search(again.stderr)
     by_store = json.loads(gstream("run", "bfs", "graph.gs", "--source", "1", "--json").stdout)
     assert json.loads(first.stdout)["top"] == json.loads(again.stdout)["top"] == by_store["top"]
+    assert json.loads(first.stdout)["store"] == "edges.txt"
+    wrong = gstream("run", "bfs", "edges.txt", "--source", "99").stderr
+    assert "source 99 is not a vertex of edges.txt; its 7 IDs run from 1 to 7" in wrong
     os.symlink("edges.txt", "link.txt")
     assert "its store is in the cache" in gstream("run", "wcc", "link.txt").stderr
 

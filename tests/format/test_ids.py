@@ -51,6 +51,29 @@ def test_a_range(tmp_path):
             store.lookup(["abc"])
 
 
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("gnom", "gnome"), ("gnoem", "gnome"), ("gnomes", "gnome"), ("gnume", "gnome"), ("Gnome", "gnome"),
+        (" gnome ", "gnome"), ("libc", "libc6 or libc-bin"), ("\u00fcbr", "\u00fcber"), ("kde", "KDE"),
+    ],
+)  # fmt: skip
+def test_a_slip_in_a_name_is_told_what_was_meant(tmp_path, word, meant):
+    names = ["0ad", "KDE", "gnome", "libc-bin", "libc6", "zzuf", "\u00fcber"]
+    with store_with(str(tmp_path / "g.gs"), names) as store:
+        with pytest.raises(UsageError) as caught:
+            store.lookup(["0ad", word])
+        assert str(caught.value) == (
+            f"source {word} is not a vertex of {store.path}; its 7 IDs run from 0ad to \u00fcber. Did you mean {meant}?"
+        )
+        for other in ("perl", "", "x" * 1000):
+            with pytest.raises(UsageError, match=r"Name one of them\.$"):
+                store.lookup([other])
+        store.call("web.parts")
+        with pytest.raises(UsageError, match="perl is not a vertex of web.parts; its"):
+            store.lookup(["perl"])
+
+
 def test_no_vertices(tmp_path):
     with store_with(str(tmp_path / "g.gs"), vertices=0) as store:
         assert len(store.user_ids()) == 0

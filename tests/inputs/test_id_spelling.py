@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from input_files import opened, read, write
+from input_files import edges_of, opened, read, write
 
 import gstream
 from gstream.algorithms.support.vertex_files import find_numbers, find_vertices
@@ -41,13 +41,54 @@ def graph(tmp_path_factory):
 
 @pytest.mark.parametrize("text", READ)
 def test_digits_with_a_sign_or_zeros_ahead(graph, tmp_path, text):
-    assert read(tmp_path, "a.txt", f"1 2\n{text} 3\n")[1] == (READ[text], 3)
-    assert read(tmp_path, "a.csv", f'1,2\n"{text}",3\n')[1] == (READ[text], 3)
+    assert read(tmp_path, "a.txt", f"1 2\n{text} 3\n", string_ids=False)[1] == (READ[text], 3)
+    assert read(tmp_path, "a.csv", f'1,2\n"{text}",3\n', string_ids=False)[1] == (READ[text], 3)
     assert read(tmp_path, "a.adj", f"1 2\n3 {text}\n")[1] == (3, READ[text])
     assert graph.khop(text, radius=0).to_numpy()["distance"].tolist().index(0) == READ[text]
     assert find_vertices(graph._store, write(tmp_path, "v.txt", f"{text}\n"), "node").tolist() == [READ[text]]
     assert find_numbers(graph._store, write(tmp_path, "p.txt", f"{text},1\n"), "--initial", "value")[0] == READ[text]
     assert find_numbers(graph._store, {text: 1.0}, "--initial", "value")[0] == READ[text]
+
+
+@pytest.mark.parametrize("parted", [" ", ",", "\t"])
+@pytest.mark.parametrize("more", [1, 12_000])  # beyond the first lines, too
+def test_numbers_with_zeros_ahead_and_without_may_be_two_vertices(tmp_path, parted, more):
+    """One graph or another: nobody guesses which."""
+    line = "{}" + parted + "{}\n"
+    plain, padded = line.format(70, 80) * more, line.format("007", "018") * more
+    seen = "IDs have no zeros ahead; 7 and 007 may" if more > 1 else "zeros ahead and 3 digits; 70 and 070 may be two"
+    for text, word, number, said in (
+        (plain + line.format(10, "007"), "007", 7, seen),
+        (plain + line.format('"007"', 10), "007", 7, seen),
+        (plain + line.format(10, "+07"), "+07", 7, "vertex ID +07 is 7 as a number, and other IDs have no zeros ahead"),
+        (
+            padded + line.format(7, 100),
+            "7",
+            7,
+            "vertex ID 7 has fewer digits than others, which have zeros ahead and 3",
+        ),
+        (padded + line.format(100, "0"), "0", 0, "vertex ID 0 has fewer digits"),
+        (padded + line.format(100, "0100"), "0100", 100, "vertex ID 0100 is 100 as a number, and other IDs have 3 di"),
+    ):
+        with pytest.raises(InputError, match="Pass --string-ids if they are two, --number-ids if one") as error:
+            read(tmp_path, "a.csv", text)
+        where = 1 if "70 and 070" in said else more + 1
+        assert said in str(error.value) and f"a.csv:{where}:" in str(error.value)
+        assert number in read(tmp_path, "a.csv", text, string_ids=False)[-1]
+        if more == 1:
+            assert word in edges_of(opened(write(tmp_path, "a.csv", text), tmp_path, string_ids=True))[-1]
+    assert read(tmp_path, "b.csv", padded + line.format(100, 2000))[-1] == (100, 2000)
+    assert read(tmp_path, "b.csv", line.format(0, 1) * more + line.format(10, 0))[-1] == (10, 0)
+
+
+def test_files_of_one_graph_write_their_numbers_alike(tmp_path):
+    padded, plain = write(tmp_path, "a.txt", "001 012\n"), write(tmp_path, "b.txt", "100 12\n")
+    for paths in ([padded, plain], [plain, padded]):
+        with pytest.raises(InputError, match=r"b\.txt:1:5: vertex ID 12 has fewer digits than others"):
+            edges_of(opened(paths, tmp_path))
+        assert sorted(edges_of(opened(paths, tmp_path, string_ids=False))) == [(1, 12), (100, 12)]
+    with pytest.raises(UsageError, match="--number-ids is about numbers, but the IDs here are text"):
+        opened(write(tmp_path, "c.txt", "ann bob\n"), tmp_path, string_ids=False)
 
 
 @pytest.mark.parametrize("text", REFUSED)

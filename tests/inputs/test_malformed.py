@@ -88,7 +88,7 @@ CASES = [
     (
         "a.txt",
         b"1 2 0,5\n",
-        "a.txt: weight 0,5 is written with a comma; decimals take a point. Pass --decimal , if commas begin decimals, --decimal . if they part thousands; or pass --no-weights.",
+        "a.txt:1:5: weight 0,5 is written with a comma; decimals take a point. Pass --decimal , if commas begin decimals, --decimal . if they part thousands; or pass --no-weights.",
     ),
     ("a.txt", b"1 2 3\n4 5 1d5\n", f"a.txt:2:5: weight '1d5' is not a number; weights are finite numbers. {WEIGHT}"),
     (

@@ -39,7 +39,7 @@ LAYOUTS = {
     "quoted": '"1","2"\n"3",4\n',
     "quoted among blanks": '"1" "2"\n3 "4"\n',
     "plus sign": "1 2\n+3 +4\n",
-    "leading zeros": "01 002\n00000000000000000000003 4\n",
+    "leading zeros": "01 02\n03 04\n",
     "other columns": "1 2 friend\n3 4 foe\n",
     "words with blanks": "1,2,best friend\n3,4,foe of old\n",
     "header and words": "source,since,target\n1,May 1st,2\n3,,4\n",
@@ -342,8 +342,8 @@ def sniffed(tmp_path, text, **options):
 def test_lines_that_the_kernels_leave_to_the_judge(tmp_path):
     """More digits than a machine word has, doubled quotes in long names, lines of separators alone."""
     zeros = "0" * 30
-    assert read(tmp_path, "a.txt", f"1 2\n{zeros}3 {zeros}4\n") == PAIR
-    assert read(tmp_path, "a.txt", f"1 2 .5\n{zeros}3 4 1.5\n") == [(1, 2, 0.5), (3, 4, 1.5)]
+    assert read(tmp_path, "a.txt", f"1 2\n{zeros}3 {zeros}4\n", string_ids=False) == PAIR
+    assert read(tmp_path, "a.txt", f"1 2 .5\n{zeros}3 4 1.5\n", string_ids=False) == [(1, 2, 0.5), (3, 4, 1.5)]
     assert read(tmp_path, "a.tsv", "1\t2\n\t\n \t# x\n3\t4\n") == PAIR
     for count in (1, 200):  # shorter and longer than what is searched for the line's end at a time
         assert sorted(read(tmp_path, "a.csv", 'b,a\na,"' + 'x""' * count + '"\n')) == [("a", 'x"' * count), ("b", "a")]

@@ -26,7 +26,7 @@ def test_defaults_and_keywords():
 NUMBER = "it must be a number. Pass damping=0.5, for example."
 VERTICES = "it must be one or several vertex IDs. Pass source=1, for example."
 MESSAGES = [
-    (PageRank, {"dampng": 1}, "PageRank has no parameter 'dampng'; it has damping, tolerance. Check the spelling."),
+    (PageRank, {"dampng": 1}, "PageRank has no parameter 'dampng'; it has damping, tolerance. Did you mean damping?"),
     (PageRank, {"damping": "x"}, f"PageRank: parameter damping is 'x'; {NUMBER}"),
     (PageRank, {"damping": float("nan")}, f"PageRank: parameter damping is nan; {NUMBER}"),
     (BFS, {}, "BFS: parameter source is not given and has no default. Pass source=..."),

@@ -22,6 +22,7 @@ from gstream.records.users import BITS, GIVEN, NEXT, UserAlgorithm, UserKernel
 from gstream.results.column import Column
 from gstream.results.result import Result
 from pagestore.errors import UsageError
+from pagestore.nearnames import spelled
 
 Runnable = UserKernel | UserAlgorithm
 
@@ -78,7 +79,8 @@ def read_parameters(own: Runnable, given: dict[str, Any]) -> dict[str, Any]:
     for name in given:
         if name not in own.parameters_given and name not in arrays:
             known = ", ".join(own.parameters_given) or "none"
-            raise UsageError(f"{own.name} has no parameter {name!r}; it has {known}. Check the spelling.")
+            raise UsageError(f"{own.name} has no parameter {name!r}; it has {known}. "
+                             f"{spelled(name, [*own.parameters_given, *arrays])}")  # fmt: skip
     values = {}
     for name, parameter in own.parameters_given.items():
         value = given.get(name, parameter.default)
