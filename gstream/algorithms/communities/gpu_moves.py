@@ -37,6 +37,19 @@ NO_GAIN = f64(-1.7e308)
 MARGIN = f64(1e-9)  # as in moving.py
 
 
+@item_kernel(ids="id[]", weights="float64[]", own="float64", strength="float64[] own")
+def sum_strengths(item, starts, ids, weights, own, strength):
+    """Add to `strength` the weights at each vertex. own: what a self-loop counts."""
+    v, found = item.number, f64(0)
+    begin, end = item.part(starts[v], starts[v + u64(1)])
+    for place in range(begin, end):
+        item.step()
+        weight = f64(1) if len(weights) == 0 else weights[place]
+        found += weight * own if u64(ids[place]) == v else weight
+    if found != f64(0):
+        atomic_add(strength, v, found)
+
+
 @item_kernel(
     due="uint8[] own", visit="uint32[] own", held="own", slots="own", moved="int64[] own", salt="uint64",
     last="uint64", parts="uint64", again="bool",

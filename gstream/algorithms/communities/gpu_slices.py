@@ -156,6 +156,18 @@ class GpuSlices:
         resident.each(kernels.fill_tables, many, *given)
 
 
+def sum_strengths(session: Session, lists: Lists, own: float, strength: np.ndarray) -> bool:
+    """Add the weights at each vertex to `strength`, by a GPU. False: it has no room, and nothing was done."""
+    given = lists.starts, lists.ids, lists.weights
+    if not session.fits((*given, strength)):
+        return False
+    with Resident(session, *given, strength) as resident:
+        if not resident.on_gpu:
+            return False
+        resident.each(kernels.sum_strengths, len(strength), *given, own, strength)
+    return True
+
+
 def whole_of(bins: list[Bin]) -> tuple[tuple[np.uint64, np.uint64], int]:
     """((where the first bin begins, pieces of all), pieces of all)."""
     many = sum(bin[1] for bin in bins)

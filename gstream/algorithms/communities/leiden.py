@@ -49,7 +49,7 @@ ALGORITHMS = (
         weights=NOT_NEGATIVE, holds="82; lists, by blocks where they do not fit; smaller graphs, or files of them",
         units=(
             "..labelling.cdlp:gather_labels", ".moving:gather_weighted gather_visited gather_weighted_visited",
-            ".gpu_moves:begin_visits count_visits list_visits leave_visits empty_tables fill_tables",
+            ".gpu_moves:sum_strengths begin_visits count_visits list_visits leave_visits empty_tables fill_tables",
             ".gpu_moves:weigh_moves take_moves wake_ends go",
             ".gpu_merges:sum_inside pass_over weigh_merges take_merges weigh_links join_parts end_visits",
             ".gpu_groups:size_groups list_members fill_groups count_groups pack_groups",
@@ -69,7 +69,7 @@ ALGORITHMS = (
         weights=NOT_NEGATIVE, holds="48; lists, by blocks where they do not fit; smaller graphs, or files of them",
         units=(
             "..labelling.cdlp:gather_labels", ".moving:gather_weighted gather_visited gather_weighted_visited",
-            ".gpu_moves:begin_visits count_visits list_visits leave_visits empty_tables fill_tables",
+            ".gpu_moves:sum_strengths begin_visits count_visits list_visits leave_visits empty_tables fill_tables",
             ".gpu_moves:weigh_moves take_moves wake_ends go",
             ".gpu_groups:size_groups list_members fill_groups count_groups pack_groups",
         ),
@@ -173,13 +173,15 @@ class Partition:
         self.to, self.order, self.due = np.empty(vertices, kind), np.empty(vertices, kind), np.empty(vertices, np.uint8)
         self.strength = np.zeros(vertices) if strength is None else strength
         session.reserve(self.side, self.to, self.order, self.due, self.strength, self.strength)
+        self.at_once = level.entries <= ALONE
         if strength is None:
-            for lists in level.parts():
-                session.look(moving.sum_lists, *lists.arrays, level.own, self.side[:0], self.strength)
+            on_gpu = self._lists_on_gpu()
+            if on_gpu is None or not gpu_slices.sum_strengths(session, on_gpu, level.own, self.strength):
+                for lists in level.parts():
+                    session.look(moving.sum_lists, *lists.arrays, level.own, self.side[:0], self.strength)
         self.total = np.bincount(self.side, self.strength, vertices)
         self.twice = float(self.strength.sum())  # exact, as all sums of weights are
         self.factor = resolution / self.twice if self.twice else 0.0
-        self.at_once = level.entries <= ALONE
         self._tables: Tables | None = None
         self._rounds = session.keep()  # of nothing: its boundaries tell of progress
 
@@ -244,13 +246,16 @@ class Partition:
                 break
         return rounds
 
+    def _lists_on_gpu(self) -> Lists | None:
+        """The level's lists on a GPU, if one is to do its work."""
+        small = self.at_once or self.level.entries < gpu_slices.ON_GPU
+        return None if small or not self.session.on_one_gpu else self.level.on_gpu()
+
     def _on_gpu(self) -> GpuSlices | None:
         """What a GPU is to hold, if it does the slices."""
-        small = self.at_once or self.level.entries < gpu_slices.ON_GPU
-        if not self.session.on_one_gpu or small or not self.twice:
-            return None
-        lists, most = self.level.on_gpu(), gpu_slices.MOST_SLOTS // 2
-        return None if lists is None or self.level.longest > most else GpuSlices(self.session, lists)
+        lists = self._lists_on_gpu() if self.twice else None
+        short = self.level.longest <= gpu_slices.MOST_SLOTS // 2
+        return GpuSlices(self.session, lists) if lists is not None and short else None
 
     def _move_on_gpu(self, gpu: GpuSlices) -> tuple[int, bool]:
         """(rounds of `move` by a GPU, as many as it has room for; whether that is all of them)."""

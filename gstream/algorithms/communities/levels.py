@@ -31,6 +31,7 @@ from gstream.algorithms.support.blocks import (
     head_of,
     neighbours,
 )
+from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import ITEMS_A_THREAD, Session
 from gstream.records.held import Held as HeldValues
 from gstream.records.held import on_host
@@ -112,14 +113,20 @@ class Gathered(ABC):
 
     def on_gpu(self) -> Lists | None:
         """`whole`, of which a copy stays on the GPU that does all of it, if it has room."""
-        if self._on_gpu is None and (whole := self.whole()) is not None:
-            self._on_gpu = copy_to_gpu(self.session, whole)
+        if self._on_gpu is None and len(self.blocks) == 1:
+            self._on_gpu = self._gather_on_gpu() if self._whole is None else None
+            if self._on_gpu is None:
+                self._on_gpu = copy_to_gpu(self.session, next(self.parts()))
         return self._on_gpu
+
+    def _gather_on_gpu(self) -> Lists | None:
+        """All lists, in a GPU's memory alone; None: they are to be gathered in host memory first."""
+        return None
 
     def parts(self) -> Iterator[Lists]:
         """The lists, block by block."""
         if self._whole is None and len(self.blocks) == 1:
-            self._whole = self._gather(0)
+            self._whole = self._gather(0) if self._on_gpu is None else self._on_gpu.on_host
         for number in range(len(self.blocks)):
             yield self._whole or self._gather(number)
 
@@ -171,6 +178,18 @@ class Stored(Gathered):
         del sizes
         super().__init__(session, blocks, weighted)
         self._unit = unit_of(session) if weighted else 0.0
+
+    def _gather_on_gpu(self) -> Lists | None:
+        session, block = self.session, self.blocks.range(0)
+        if self.weighted or (ids := session.hold(block.entries, session.id_dtype)) is None:
+            return None
+        with Resident(session, self._identity, ids, self._cursor) as resident:
+            if not resident.on_gpu:
+                return None
+            given = self._identity, ids, np.uint64(block.entries)
+            gather(session, block, gather_labels, given, self._cursor, resident)
+            resident.forget(self._cursor)
+        return Lists(block.starts, ids, self.heavy, 0)
 
     def _gather_visited(self, visited: np.ndarray, starts: np.ndarray) -> Lists:
         """The lists of some vertices."""
