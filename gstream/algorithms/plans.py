@@ -49,7 +49,7 @@ def plan_of_own(program: Any, engine: Engine, parameters: dict[str, str]) -> Pla
     if isinstance(program, type):
         program = program(**parameters)
     if isinstance(program, Program):
-        return _lifted(engine, lambda: engine.plan(program))
+        return _lifted(engine, lambda: engine.plan(program, stay=engine.in_ranks))
     if not hasattr(program, "merges"):
         raise UsageError(
             f"{program.name}: has no plan, as its sweeps depend on what they find. Plan one of its kernels."

@@ -29,7 +29,7 @@ from gstream.engine.disk_readers import DiskReaders
 from gstream.engine.known_plans import KnownPlans
 from gstream.engine.lifted_caps import LiftedCaps
 from gstream.engine.make_devices import alone, choose_devices, make_beside, make_devices, make_exchange, memory_for
-from gstream.engine.own_slices import OwnSlices, degrees, host_vertices, reads_and_writes
+from gstream.engine.own_slices import OwnSlices, degrees, host_vertices, reads_and_writes, values_bytes
 from gstream.engine.rank_parts import check_store
 from gstream.engine.rank_sweeps import agreed_capacity, agreed_room, less_room, over_ranks
 from gstream.engine.run import Run
@@ -274,7 +274,7 @@ class Engine(LiftedCaps):
                 converged = run.go()
                 value = run.values(stay)
                 self.sources.end_reading()
-                self._note_peak(plan)
+                self._note_peak(plan, values_bytes(plan, value))
         except MemoryError as error:
             raise out_of_memory(plan.host_bytes) from error
         except BaseException:
@@ -373,12 +373,12 @@ class Engine(LiftedCaps):
             self.sources.clear()
 
     def _held_bytes(self) -> int:
-        """Tracked bytes of host memory: pages, arrays of all vertices, host devices' attributes."""
+        """Tracked bytes of host memory: pages, arrays of vertices, host devices' attributes, bitmaps of slices."""
         hosts = sum(device.memory_bytes for device in [*self.devices, self.cores] if isinstance(device, HostDevice))
-        return self.sources.bytes_held + self.arrays.nbytes + hosts
+        return self.sources.bytes_held + self.arrays.nbytes + hosts + self.own.nbytes
 
-    def _note_peak(self, plan: Plan) -> None:
-        self._peak = max(self._peak, self._held_bytes() + plan.stored_values)
+    def _note_peak(self, plan: Plan, values: int) -> None:
+        self._peak = max(self._peak, self._held_bytes() + plan.stored_values + values)
 
     def note_peak(self, more: int = 0) -> None:
         """Take what is held now, with what the caller holds and `more` bytes, into the peak."""

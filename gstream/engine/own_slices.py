@@ -30,6 +30,7 @@ from gstream.paging.page_table import PageTable
 from gstream.paging.vertex_arrays import VertexArrays
 from gstream.planning.memory_fit import Graph
 from gstream.planning.plan import Plan
+from gstream.records.held import Held
 from gstream.telemetry.trace import Trace
 from pagestore import Store
 from pagestore.errors import CapError
@@ -74,6 +75,13 @@ def host_vertices(store: Any, arrays: VertexArrays, code: Any, plan: Plan) -> Ho
     return host
 
 
+def values_bytes(plan: Plan, value: Any) -> int:
+    """Of what ranks that have slices take from a run at its end: their own values, and all where these come to all."""
+    if plan.graph.own is None:
+        return 0
+    return plan.graph.slice * plan.value_bytes + (0 if isinstance(value, Held) else int(value.nbytes))
+
+
 class OwnSlices:
     """What is known of such runs on an engine's store. ranks: None where one process does the run. devices: of this
     one; only host devices have such states."""
@@ -89,6 +97,16 @@ class OwnSlices:
     def splits(self) -> bool:
         """Whether ranks may have the state of their slices alone."""
         return self._ranks is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Of the bitmaps that say what is in slices and mirrors."""
+        ids = {id(made.ids): made.ids.nbytes for made in self._exchanges.values()}
+        return (
+            sum(ids.values())
+            + sum(made.mirrors_bytes for made in self._exchanges.values())
+            + sum(part.mirrors.nbytes for part in self._parts.values())
+        )
 
     def plan(self, code: Any, graph: Graph, options: RunOptions, make: Callable[[Graph], Plan]) -> Plan:
         """make(graph), of the rank's own slice and mirrors where that will do. All ranks make this call alike."""

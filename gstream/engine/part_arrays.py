@@ -6,7 +6,7 @@ to their owners (`mirrors.reduce`), and what owners have to the mirrors (`mirror
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from gstream.devices.host.rank_values import RankValues
 from gstream.devices.ranks import Ranks
 from gstream.paging.own_ids import OwnIds
 from gstream.paging.page_table import PageTable
+from gstream.planning.memory_fit import Graph
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,16 @@ class PartArrays:
     def nbytes(self) -> int:
         """Of the bitmaps that say which vertices these are."""
         return self.ids.nbytes + self.mirrors.nbytes
+
+    def graph(self, graph: Graph) -> Graph:
+        """As a plan of slices has it. graph: of the engine."""
+        first, last = self.ids.own
+        return replace(graph, vertices=self.count, of=graph.vertices, slice=last - first)
+
+    def fits(self, engine: Any, need: int) -> bool:
+        """Whether all ranks may hold what each needs, in bytes: no cap is less. All ranks make this call."""
+        cap = engine.options.host_memory
+        return not self.ranks.any(cap is not None and need > cap)
 
     def store_ids(self, dtype: Any) -> np.ndarray:
         """By numbers; 0 where a number is unused."""

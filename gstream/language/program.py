@@ -183,7 +183,6 @@ class Program:
     parameters: ClassVar[dict[str, Parameter]] = {}
     methods: ClassVar[dict[str, Method]] = {}
     totals: ClassVar[tuple[str, ...]] = ()
-    of_slices: ClassVar[bool] = False  # whether ranks on parts give PerVertex parameters for their own slices alone
 
     def __init__(self, **given: Any) -> None:
         cls = type(self)
@@ -206,7 +205,7 @@ class Program:
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         cls.parameters = {**cls.parameters, **_own_parameters(cls)}
-        taken = {"combine", "value", "backward", "of_slices", *cls.parameters}
+        taken = {"combine", "value", "backward", *cls.parameters}
         own = {n: m for n, m in vars(cls).items() if callable(m) and n not in taken and not n.startswith("__")}
         cls.methods = {**cls.methods, **{name: read_method(cls.__name__, name, own[name]) for name in own}}
         fresh = tuple(name for name, member in own.items() if hasattr(member, "__gstream_total__"))

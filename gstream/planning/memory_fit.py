@@ -38,7 +38,8 @@ class Graph:
     edge's ends have changed places, so that tables["out"] are the store's in-pages. by_degree: the first vertices have
     the most edges. of: ranks share the run, of a graph of so many vertices, and this one has the state of its own slice
     and mirrors alone; 0: of all. slice: vertices of its slice. own: which they are (None on paper). in_parts: the store
-    is a rank's part. stays: each rank keeps the values of its slice alone at the end.
+    is a rank's part. stays: each rank keeps the values of its slice alone at the end. in_order: rows of an
+    answer are in the order of store IDs.
     """
 
     vertices: int
@@ -56,6 +57,7 @@ class Graph:
     own: OwnIds | None = None
     in_parts: bool = False
     stays: bool = False
+    in_order: bool = False
 
     @property
     def whole(self) -> int:
@@ -87,7 +89,7 @@ def graph_of(store: Any, devices: int, ranks: int = 1) -> Graph:
         head_rows={table.name: store.topology(table.name).head_rows for table in tables.values()},
         id_bytes=store.meta.id_bytes, max_weight=float(store.meta.max_weight or 0.0),
         by_degree=store.meta.order in ("degree", "out"),  # one order by two names
-        in_parts=ranks > 1 and bool(store.meta.parts),
+        in_parts=ranks > 1 and bool(store.meta.parts), in_order=store.meta.order == "natural",
     )  # fmt: skip
 
 

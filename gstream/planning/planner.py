@@ -158,9 +158,8 @@ class Memory:
         needs = code.reads() & {"degree", "in_degree"}
         if code.idempotent:
             needs |= {"degree"}  # frontiers are weighed by their edges
-        given = code.own.nbytes
-        if graph.of and type(code.program).of_slices:  # what is given, and a copy by numbers
-            given = 2 * 8 * graph.vertices * code.own.shape[1]
+        copied = 8 * graph.slice * code.own.shape[1] if graph.of else 0  # by numbers, of which the slice takes memory
+        given = code.own.nbytes + copied
         held = {"degrees": graph.vertices * graph.degree_bytes * len(needs), "parameters": given}
         if layout.heads:
             held["heads"] = graph.head_rows[graph.tables["in"].name] * HEAD_NEIGHBOURS * graph.id_bytes
@@ -172,10 +171,12 @@ class Memory:
         if self.options.checkpoint is not None:
             bitmaps = 2 * 8 * -(-graph.whole // 64)
             held["checkpoint"] = bitmaps + (0 if layout.resident and self.copies else values)
+        own = graph.slice * code.value_dtype.itemsize
         if graph.of and graph.stays:
-            held["values of the slice"] = graph.slice * (2 * code.value_dtype.itemsize + ROW_BYTES)
+            rows = 0 if graph.in_order else own + graph.slice * ROW_BYTES
+            held["values of the slice"] = own + rows
         elif graph.of:
-            held["values of all ranks"] = graph.of * code.value_dtype.itemsize
+            held["values of all ranks"] = own + graph.of * code.value_dtype.itemsize
         return {name: size for name, size in held.items() if size}
 
     def fit(self) -> list[DeviceFit]:

@@ -97,6 +97,25 @@ def apart(folder: Path, ranks: Ranks) -> str:
     return told
 
 
+PLANNED: dict[str, tuple[str, Any, dict[str, Any]]] = {
+    "pagerank": ("wide", "pagerank", {"iterations": 2}), "bfs": ("wide", "bfs", {"source": 1}),
+    "sssp": ("weighted", "sssp", {"source": 1}), "wcc": ("wide", "wcc", {}),
+    "distances": ("wide", "bfs", {"source": 1, "predecessors": False}), "own": ("wide", Shares(), {}),
+    "all values": ("wide", "bfs", {"source": 1, "predecessors": False, "targets": [5]}),
+}  # fmt: skip
+
+
+def peaks(folder: Path, ranks: Ranks) -> dict[str, tuple[int, int]]:
+    """(the most bytes that a rank holds by its own counters, bytes that its plan says) of runs on parts."""
+    found = {}
+    for name, (store, what, own) in PLANNED.items():
+        with gstream.open(folder / f"{store}.{ranks.size}.parts", devices="host", threads=1, ranks=ranks) as graph:
+            planned = sum(graph.plan(what, **own)["host_bytes"].values())
+            answer = graph.execute(what, own) if isinstance(what, str) else graph.run(what)
+            found[name] = answer.summary["stats"]["peak_memory_bytes"], planned
+    return found
+
+
 def is_planned_apart(folder: Path, case: Case, ranks: Ranks) -> bool:
     """Whether a rank is not to hold the values of all vertices."""
     with gstream.open(folder / f"{case.store}.{ranks.size}.parts", devices="host", threads=1, ranks=ranks) as graph:
@@ -234,6 +253,7 @@ def main() -> None:
     found["drawn"] = drawn(folder, ranks) if "betweenness" in sys.argv else ""
     found["drawn graphs"] = of_drawn_graphs(folder, ranks, 6) if "betweenness" in sys.argv else ""
     found["volumes"], found["room"] = volumes(folder, ranks, run), room(folder, ranks)
+    found["peaks"] = peaks(folder, ranks)
     found["apart"], found["noticed"] = apart(folder, ranks), noticed(folder, ranks)
     found["state"], found["streamed"] = state(folder, ranks), streamed(folder, ranks)
     (folder / f"{ranks.rank}.json").write_text(json.dumps(found))

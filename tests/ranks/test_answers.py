@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from choice import MODE
+from in_ranks import PLANNED
 from kept_calls import CALLS
 from rank_cases import CASES, REFUSED, WIDE
 from rank_processes import HERE, mpiexec, split_all
@@ -64,6 +65,12 @@ def test_ranks_write_rows_of_their_own_and_none_has_all_values(outcome):
 
 def test_certificates_of_slices_notice_what_is_wrong(outcome):
     assert [found["noticed"] for found in outcome] == [""] * len(outcome)
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_a_plan_of_slices_is_what_a_rank_holds(outcome, name):
+    counted, planned = max(found["peaks"][name] for found in outcome)
+    assert 0.95 * planned < counted <= 1.01 * planned
 
 
 def test_sums_go_to_other_ranks_while_pages_stream(outcome):

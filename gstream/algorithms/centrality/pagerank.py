@@ -35,6 +35,7 @@ from gstream.algorithms.declaration import (
 from gstream.algorithms.support.arguments import check_tolerance, unread_weights
 from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.former_runs import former_ranks
+from gstream.algorithms.support.part_sweeps import prove_by_slices
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.vertex_files import find_numbers
 from gstream.programs.inflow import Outflow
@@ -185,7 +186,9 @@ def program_of_pagerank(
     if preference is None:
         session.let_stay(proved=True)
         made = (ActivePageRank, ActivePageRank64) if some else (PageRank, PageRank64)
-        return made[float64](**given)
+        program = made[float64](**given)
+        prove_by_slices(session, program)
+        return program
     own = (ActivePersonalizedPageRank, ActivePersonalizedPageRank64) if some else (
         PersonalizedPageRank, PersonalizedPageRank64
     )  # fmt: skip

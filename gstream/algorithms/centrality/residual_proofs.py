@@ -264,7 +264,6 @@ def _residual_by_slices(session: Session, part: PartArrays, x: np.ndarray, alpha
     share = part.spread(np.divide(x, degree, out=np.zeros_like(x), where=degree != 0))
     received = np.zeros(part.count)
     session.reserve(x, share, received)
-    session.engine.beside_bytes += part.nbytes
     sweep_part(session, part, name, spread_rank, (share, received, pull))
     part.mirrors.reduce(received, np.add)
     adrift, vertices = sum(ranks.everybody(float(x[degree == 0].sum()))), session.meta.vertices

@@ -67,7 +67,6 @@ def _certify_slices(session: Session, held: RankValues, found: dict[str, Any]) -
     named = held.own == natural
     label, tree = part.spread(held.own), np.arange(part.count, dtype=session.id_dtype)
     session.reserve(label, tree)
-    session.engine.beside_bytes += part.nbytes
     check_part_edges(session, part, name, check_labels, (label, tree), DIFFERENT)
     session.release(label)
     del label

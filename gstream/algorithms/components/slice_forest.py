@@ -15,7 +15,6 @@ only make that sooner, as in FastSV (Zhang, Azad, Hu 2020): otherwise a label wo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -44,10 +43,8 @@ def held_by_slices(session: Session, graph: Graph) -> dict[str, int]:
 
 def fits_slices(session: Session, part: PartArrays) -> bool:
     """Whether all ranks have the memory for that."""
-    cap, first, last = session.engine.options.host_memory, *part.ids.own
-    graph = replace(session.engine.graph, vertices=part.count, of=session.meta.vertices, slice=last - first)
-    need = sum(held_by_slices(session, graph).values()) + session.least_pages()
-    return not part.ranks.any(cap is not None and need > cap)
+    held = held_by_slices(session, part.graph(session.engine.graph))
+    return part.fits(session.engine, sum(held.values()) + session.least_pages())
 
 
 def labels_of_slices(session: Session, part: PartArrays, name: str) -> RankValues:
@@ -56,7 +53,6 @@ def labels_of_slices(session: Session, part: PartArrays, name: str) -> RankValue
     dtype = session.id_dtype
     parent, changed = np.arange(part.count, dtype=dtype), bitmap(part.count)
     session.reserve(parent, parent, changed)  # labels take as much
-    session.engine.beside_bytes += part.nbytes
     sweep_part(session, part, name, link_pages, (parent, dtype.type(0), False, not session.meta.directed))
     session.each(compress, parent)
     label = part.store_ids(dtype)

@@ -46,7 +46,7 @@ from gstream.algorithms.declaration import EXECUTION, START, Algorithm, Work
 from gstream.algorithms.support.arguments import rounds_of
 from gstream.algorithms.support.former_runs import check_former, former_trees
 from gstream.algorithms.support.given_answers import GivenAnswer
-from gstream.algorithms.support.part_sweeps import own_part
+from gstream.algorithms.support.part_sweeps import bytes_beside, own_part, plan_of_slices, prove_by_slices
 from gstream.algorithms.support.portions import portions
 from gstream.algorithms.support.session import Session
 from gstream.devices.host.rank_values import RankValues
@@ -154,6 +154,7 @@ def program_of_wcc(session: Session, start: Any = None) -> WCC:
         session.let_stay(proved=True)
         session.holds = partial(held_by_slices, session)
         session.engine.way = "pull" if session.gathers()[1] else "push"  # over one topology
+        prove_by_slices(session, _labels(session))
     else:
         check_forest_memory(session)
     return _labels(session)
@@ -163,7 +164,12 @@ def program_of_hcc(session: Session, execution: str = "sync") -> WCC:
     """The program that propagates labels; union-find may follow."""
     session.let_stay(proved=True)
     program = _labels(session)
-    session.foresee(later=max(names_bytes(session), forest_bytes(session)))
+    prove_by_slices(session, program)
+    planned = plan_of_slices(session, program) if session.stays else None
+    later = max(names_bytes(session), forest_bytes(session))
+    if planned is not None:
+        later = sum(held_by_slices(session, planned.graph).values()) + bytes_beside(session, planned)
+    session.foresee(later=later)
     return program
 
 

@@ -11,6 +11,10 @@ from gstream.algorithms.support.refusal import refuse
 from gstream.algorithms.support.session import Session
 from gstream.devices.ranks import Ranks
 from gstream.engine.part_arrays import PartArrays
+from gstream.planning.memory_fit import mirror_bytes
+from gstream.planning.page_sources import bytes_of_pages
+from gstream.planning.plan import Plan
+from pagestore.errors import CapError
 
 
 def own_part(session: Session, *names: str) -> PartArrays | None:
@@ -18,6 +22,31 @@ def own_part(session: Session, *names: str) -> PartArrays | None:
     engine = session.engine
     found: PartArrays | None = engine.own.part([engine.graph.tables[name] for name in names], engine.options.trace)
     return found
+
+
+def plan_of_slices(session: Session, program: Any) -> Plan | None:
+    """The plan of a program of slices; None: ranks have none, or memory is capped below what they take."""
+    try:
+        planned: Plan = session.engine.plan(program, stay=True)
+    except CapError:
+        return None
+    return planned if planned.graph.of else None
+
+
+def bytes_beside(session: Session, planned: Plan) -> int:
+    """What sweeps hold beside their arrays, of a plan of slices: pages, the bitmaps of mirrors, and degrees that a run
+    has read, which go where memory is capped."""
+    pages = bytes_of_pages(planned.sources, planned.tables, 1, 1)
+    degrees = planned.host_bytes.get("degrees", 0) if session.engine.options.host_memory is None else 0
+    return degrees + sum(pages.values()) + mirror_bytes(planned.graph.whole, planned.graph.vertices)
+
+
+def prove_by_slices(session: Session, program: Any) -> None:
+    """Count what a certificate takes that does with slices, in place of one that takes whole columns."""
+    planned = plan_of_slices(session, program) if session.proof_bytes and session.stays else None
+    if planned is not None:
+        whole = session.proof_bytes - session.least_pages()
+        session.proof_bytes = whole * planned.graph.vertices // planned.graph.whole + bytes_beside(session, planned)
 
 
 def sweep_part(session: Session, part: PartArrays, name: str, kernel: Any, arrays: tuple[Any, ...]) -> None:

@@ -24,6 +24,7 @@ from gstream.algorithms.declaration import (
 )
 from gstream.algorithms.support.arguments import source_ids, unreached
 from gstream.algorithms.support.counting import count_others
+from gstream.algorithms.support.part_sweeps import prove_by_slices
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal.bothways import near_both
 from gstream.algorithms.traversal.later import go_on
@@ -128,9 +129,11 @@ def program_of_bfs(
         raise UsageError(f"--depth-limit {depth_limit}: is negative; it counts edges from the source. Pass 0 or more.")
     whole |= predecessors and not keep_slices(session, weighted=False)
     session.let_stay(whole=whole or targets is not None or start is not None, proved=True)
+    program = BFS(source=ids)
+    prove_by_slices(session, program)
     if predecessors or session.proof_bytes:  # a certificate looks for predecessors that are not there
-        session.foresee(later=predecessor_bytes(session, BFS.value.dtype, weighted=False))
-    return BFS(source=ids)
+        session.foresee(later=predecessor_bytes(session, program, weighted=False))
+    return program
 
 
 def run_khop(session: Session, source: Any, radius: float = 1, undirected: bool = False) -> Answer:

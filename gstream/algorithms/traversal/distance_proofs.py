@@ -195,7 +195,6 @@ def by_slices(session: Session, columns: list[Column], sources: np.ndarray, limi
     for begin in range(0, part.count, BLOCK):
         above[begin : begin + BLOCK] = part.ids.numbers_or(above[begin : begin + BLOCK], session.none)
     session.reserve(near, above, proven, own, stored)
-    session.engine.beside_bytes += part.nbytes
     name, pull = session.gathers()
     arrays = (near, none, none if limit is None else limit, above, proven, pull)
     check_part_edges(session, part, name, check_paths if weighted else check_hops, arrays, FARTHER, near)

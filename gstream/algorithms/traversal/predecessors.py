@@ -21,12 +21,17 @@ from gstream.algorithms.support import lists
 from gstream.algorithms.support.arguments import unreached
 from gstream.algorithms.support.counting import count_others
 from gstream.algorithms.support.edgerows import natural_bytes, natural_names
+from gstream.algorithms.support.part_sweeps import bytes_beside, plan_of_slices
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import FAR
 from gstream.algorithms.traversal import nearest
 from gstream.algorithms.traversal.shares import Shares
-from gstream.algorithms.traversal.slice_predecessors import keep_slices, predecessors_of_slices, slices_bytes
+from gstream.algorithms.traversal.slice_predecessors import (
+    held_by_predecessors,
+    keep_slices,
+    predecessors_of_slices,
+)
 from gstream.devices.job import DeviceMemoryError
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits, set_bits
 from gstream.records import bytes_of
@@ -63,11 +68,12 @@ def find_predecessors(session: Session, distance: Any, sources: np.ndarray, weig
     return predecessor, reached
 
 
-def predecessor_bytes(session: Session, distance: np.dtype, weighted: bool) -> int:
-    """Bytes that `find_predecessors` takes in all, as many at least, and a look at the depth of their tree."""
-    by_slices = slices_bytes(session, weighted) if session.stays and keep_slices(session, weighted) else None
-    if by_slices is not None:
-        return by_slices
+def predecessor_bytes(session: Session, program: Any, weighted: bool) -> int:
+    """Bytes that `find_predecessors` takes in all, as many at least, and a look at the depth of their tree. program:
+    that finds the distances."""
+    distance = program.value.dtype
+    if session.stays and keep_slices(session, weighted) and (planned := plan_of_slices(session, program)) is not None:
+        return held_by_predecessors(session, distance, weighted, planned.graph) + bytes_beside(session, planned)
     return held_bytes(session, distance, weighted) + max(session.least_pages(weighted), session.meta.vertices)
 
 

@@ -1,9 +1,8 @@
 """Predecessors of BFS and SSSP where each rank has the distances of its own slice alone.
 
-The predecessor of v is its in-neighbour of least (distance, natural index) on edges that are as long as the difference:
-of all in-neighbours u that of least (distance + weight, distance, natural index). A program of one superstep finds it,
-whose messages are these in one number. So a rank holds numbers of its slice and its mirrors, and no rank a column. That
-takes whole numbers, and weights above 0, without which predecessors might go in circles.
+The predecessor of v is its in-neighbour of least (distance, natural index) on edges that are as long as the difference.
+A rank finds the least among the lists of its part. Then owners take the least of what all ranks found: by distance, and
+of the same distance by natural index. That takes weights above 0, without which predecessors might go in circles.
 """
 
 from __future__ import annotations
@@ -13,40 +12,16 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.support.arguments import unreached
+from gstream.algorithms.support.part_sweeps import own_part, sweep_part
 from gstream.algorithms.support.session import Session
-from gstream.language.program import INF, MIN, PerVertex, Program, u64
-from gstream.planning.plan import Plan
-from gstream.records.held import Held
-from pagestore.errors import CapError
+from gstream.algorithms.support.shared import BLOCK
+from gstream.algorithms.traversal import nearest
+from gstream.devices.host.rank_values import RankValues
+from gstream.engine.part_arrays import PartArrays
+from gstream.hostcode.bitmaps import bitmap_bytes, bits_where
+from gstream.planning.memory_fit import Graph
 
-EXACT = 1 << 53  # parameters of vertices are doubles
-MOST = 1 << 63  # messages, which are below INF
-NONE = -1.0
-
-
-class Nearest(Program):
-    """The least key of v's in-neighbours; INF where none has one."""
-
-    combine, value, of_slices = MIN, u64, True
-    key: PerVertex  # distance * V + natural index; NONE where there is no path
-
-    def start(self, v, g):
-        return INF if v.key < 0 else v.key
-
-    def send(self, u, e, g):
-        return u.value
-
-    def apply(self, v, got, g):
-        return got
-
-
-class NearestByWeight(Nearest):
-    """The same with weights. levels: more than the greatest distance."""
-
-    levels: int = 1
-
-    def send(self, u, e, g):
-        return (u.value // g.vertices + e.weight) * (self.levels * g.vertices) + u.value
+HOPS = np.dtype(np.uint32)
 
 
 def keep_slices(session: Session, weighted: bool) -> bool:
@@ -56,45 +31,72 @@ def keep_slices(session: Session, weighted: bool) -> bool:
     return bool(session.engine.own.splits) and whole_numbers and (not weighted or (meta.min_weight or 0) > 0)
 
 
-def predecessors_of_slices(session: Session, distance: Any, weighted: bool) -> Held | None:
+def held_by_predecessors(session: Session, distance: np.dtype, weighted: bool, graph: Graph) -> int:
+    """Bytes that `predecessors_of_slices` holds at most beside pages and the mirrors' bitmaps. graph: of a plan of
+    slices."""
+    near, found = distance.itemsize, session.id_dtype.itemsize
+    each = near + 2 * found + (HOPS.itemsize + near if weighted else 0)
+    naturals = 0 if session.meta.order == "natural" else 8
+    return graph.vertices * each + bitmap_bytes(graph.vertices) + graph.slice * (near + found + naturals)
+
+
+def predecessors_of_slices(session: Session, distance: Any, weighted: bool) -> RankValues | None:
     """Natural indices of predecessors by rank, `session.none` for sources and vertices that are not reached; None where
-    no rank has distances of its own slice alone, or it can't be done so.
+    no rank has distances of its own slice alone, or memory is capped below what it takes.
 
     distance: u4[V] or i8[V], 0 at sources alone. All ranks make this call alike.
     """
-    vertices, none = len(distance), unreached(distance.dtype)
-    if not (isinstance(distance, Held) and distance.of_ranks and keep_slices(session, weighted)):
+    if not (isinstance(distance, RankValues) and distance.of_ranks and keep_slices(session, weighted)):
         return None
-    farthest = max(distance.each(lambda own: int(own[own != none].max(initial=0))))
-    keys, longest = (farthest + 1) * vertices, int(session.meta.max_weight or 0) if weighted else 0
-    if keys > EXACT or (farthest + longest + 1) * keys > MOST:
+    part = own_part(session, *session.meta.topologies)
+    if part is None or not part.fits(session.engine, _need(session, distance.dtype, weighted, part)):
         return None
-    values: Any = distance
-    (first, last), own = values.part, values.own
-    key = np.zeros(vertices)  # of which the system gives memory for the slice
-    key[first:last] = np.where(own != none, own * float(vertices) + values.naturals(session.store), NONE)
-    program = NearestByWeight(key=key, levels=farthest + 1) if weighted else Nearest(key=key)
-    if _plan(session, program) is None:
-        return None
-    least: Any = session.run(program, 1, stay=True, kept=False).value
-    found = np.full(last - first, session.none, session.id_dtype)
-    rooted = (own != none) & (own != 0)
-    found[rooted] = least.own[rooted] % np.uint64(vertices)
-    made: Held = values.alike(found)
-    return made
+    dtype, none, own = session.id_dtype, unreached(distance.dtype), distance.own
+    in_order, (name, pull) = session.meta.order == "natural", session.gathers()
+    session.reserve(own)
+    near, found = part.spread(own, none), np.full(part.count, session.none, dtype)
+    names = part.store_ids(dtype) if in_order else part.spread(distance.naturals(session.store).astype(dtype))
+    natural = names[:0] if in_order else names
+    offers = near != none  # vertices that look for a neighbour, or offer themselves
+    bits = bits_where(offers & (near != 0) if pull or weighted else offers)
+    del offers
+    session.reserve(near, found, names, bits)
+    if weighted:
+        hops = np.zeros(part.count, HOPS)
+        session.reserve(hops, near)  # and the least distances
+        sweep_part(session, part, name, nearest.nearest_by_weight, (near, hops, natural, found, bits, pull))
+        session.release(hops)
+        del hops
+        _keep_nearest(part, near, found, none)
+        session.release(near)
+    else:
+        sweep_part(session, part, name, nearest.nearest_by_hops, (near, natural, found, bits, pull))
+    for begin in range(0, part.count, BLOCK):
+        some = found[begin : begin + BLOCK]
+        there = some != dtype.type(session.none)
+        some[there] = names[some[there]]
+    part.mirrors.reduce(found, np.minimum)
+    own_found = found[part.own].copy()
+    session.reserve(own_found)
+    session.release(near, found, names, bits)
+    return distance.alike(own_found)
 
 
-def slices_bytes(session: Session, weighted: bool) -> int | None:
-    """Bytes that `predecessors_of_slices` takes in all, with its pages; None: it has no room for slices."""
-    kind = NearestByWeight if weighted else Nearest
-    plan = _plan(session, kind(key=np.broadcast_to(NONE, session.meta.vertices)))
-    return None if plan is None else sum(plan.host_bytes.values())
+def _need(session: Session, dtype: np.dtype, weighted: bool, part: PartArrays) -> int:
+    graph = part.graph(session.engine.graph)
+    return held_by_predecessors(session, dtype, weighted, graph) + part.nbytes + session.least_pages(weighted)
 
 
-def _plan(session: Session, program: Program) -> Plan | None:
-    """Of slices; None: memory is capped below what they take."""
-    try:
-        plan: Plan = session.engine.plan(program, stay=True)
-    except CapError:
-        return None
-    return plan if plan.graph.of else None
+def _keep_nearest(part: PartArrays, near: np.ndarray, found: np.ndarray, none: Any) -> None:
+    """Leave what this rank found for a vertex only where no rank found one of less distance."""
+    least, missing = np.full_like(near, none), ~found.dtype.type(0)
+    for begin in range(0, part.count, BLOCK):
+        some = found[begin : begin + BLOCK]
+        there = np.flatnonzero(some != missing)
+        least[there + begin] = near[some[there]]
+    part.mirrors.reduce(least, np.minimum)
+    part.mirrors.gather(least)
+    for begin in range(0, part.count, BLOCK):
+        some = found[begin : begin + BLOCK]
+        there = np.flatnonzero(some != missing)
+        some[there[near[some[there]] != least[there + begin]]] = missing

@@ -29,6 +29,7 @@ from gstream.algorithms.declaration import (
 )
 from gstream.algorithms.support.arguments import limit_of, rounds_of, source_ids, unreached
 from gstream.algorithms.support.caps import check_run_memory
+from gstream.algorithms.support.part_sweeps import prove_by_slices
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.traversal import float_sums
 from gstream.algorithms.traversal.bfs import count_reached, distance_column, predecessor_column, refuse_ends
@@ -143,8 +144,9 @@ def program_of_sssp(
     keeps = keep_slices(session, weighted=True)
     whole = (predecessors and not keeps) or any(given is not None for given in (cutoff, targets, start))
     session.let_stay(whole=whole, proved=keeps)
+    prove_by_slices(session, program)
     looked_for = predecessors or session.proof_bytes or type(program) is SSSP  # a certificate looks for them, too
-    above_bytes = predecessor_bytes(session, dtype, weighted=True) if looked_for else 0
+    above_bytes = predecessor_bytes(session, program, weighted=True) if looked_for else 0
     if predecessors or session.proof_bytes:
         session.foresee(later=above_bytes)
     follows = (SSSP64(source=ids),) if type(program) is SSSP else ()  # it may, and does in the certificate

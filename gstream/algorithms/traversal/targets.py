@@ -1,8 +1,9 @@
 """A search that is asked for the distances of some vertices goes no farther than the farthest of them.
 
 How far that is, searches from both ends find (gstream.reading.meeting), which read few pages. The run then ends there.
-Stores with one topology, many targets, and memory caps that the arrays of these searches would strain, have the whole
-run. The answer is the same: vertices beyond the farthest target count as not reached, if all targets are reached.
+Stores with one topology, graphs in parts, many targets, and memory caps that the arrays of these searches would strain,
+have the whole run. The answer is the same: vertices beyond the farthest target count as not reached, if all targets are
+reached.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Targets:
             and self.ids is not None
             and 0 < len(self.ids) <= FEW
             and roomy
+            and not store.meta.parts  # of which a rank has one
             and store.has("out")
             and store.has("in")
         ):

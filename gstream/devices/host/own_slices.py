@@ -48,6 +48,11 @@ class OwnSliceExchange(RankExchange):
         self._begun = self._streams = False  # values were merged; the superstep's sums go while pages stream
         self._later = np.empty(0, np.int64), np.empty(0, np.uint64)  # own small pages and their first vertices
 
+    @property
+    def mirrors_bytes(self) -> int:
+        """Of bitmaps of mirrors."""
+        return sum(mirrors.nbytes for mirrors, _ in self._known.values())
+
     def follow(self, tables: dict[str, PageTable]) -> None:
         self._ways = tuple(sorted((way, table.name) for way, table in tables.items()))
 
