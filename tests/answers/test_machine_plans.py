@@ -198,6 +198,23 @@ def test_more_ranks_hold_and_send_less_and_take_less_time():
     assert bits["frontier"] and bits["exchanged_bytes"] > 10**8 / 8
 
 
+@pytest.mark.parametrize(
+    "algorithm, own, whole",
+    [
+        ("bfs", {}, False), ("bfs", {"targets": [5]}, True), ("bfs", {"start": "was.parquet"}, True),
+        ("sssp", {"weighted": True, "predecessors": False}, False), ("sssp", {"weighted": True, "cutoff": 4.0}, True),
+        ("wcc", {}, False), ("wcc", {"start": "was.parquet"}, True), ("scc", {}, True),
+    ],
+)  # fmt: skip
+def test_plans_of_ranks_say_who_holds_all_values(algorithm, own, whole):
+    """The slices of ranks, unless an option takes values whole."""
+    source = {"source": 1} if algorithm in ("bfs", "sssp") else {}
+    call = {"vertices": 10**8, "edges": 10**9, "machine": "dgx-h100", "devices": "host", "ranks": 8}
+    held = gstream.plan(algorithm, **source, **own, **call)["host_bytes"]
+    assert ("values of all ranks" in held) is whole
+    assert any("of the slice" in name for name in held) is not whole
+
+
 def test_gpus_of_more_ranks_take_less_time_and_exchange_mirrors_where_these_are_few():
     call = {"vertices": 10**8, "edges": 10**10, "machine": "dgx-h100"}
     found = [gstream.plan("pagerank", ranks=ranks, **call) for ranks in (2, 8, 64)]
