@@ -9,6 +9,7 @@ from typing import Any
 from gstream.telemetry.compiling import LEAST_SECONDS
 from pagestore.sizes import show_bytes, show_count, show_seconds, show_things
 
+START_S = 0.01  # that supersteps of a process's first run take more: threads start, and memory is fresh
 OF_RUNS = ("supersteps", "not_finite")  # numbers of a summary that are said in words of their own
 
 
@@ -117,6 +118,8 @@ def superstep_times(stats: dict[str, Any]) -> str:
     model = show_seconds(stats["predicted_seconds"])
     planned = f"; planned {model}" if stats["predicted_bytes"] else f"; {model} by the cost model, for these pages"
     planned = planned if stats["predicted_seconds"] else ""
+    if planned and stats["predicted_seconds"] < START_S:  # of larger ones it is lost among the rest
+        planned += f", {show_seconds(START_S)} more at first"
     return f" in {show_seconds(taken)}{planned}" if taken else ""
 
 

@@ -217,7 +217,12 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
 def _call_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """How long the whole call takes, and what that rests on."""
     rests = [("rests on", said) for said in facts["rests_on"]]
-    return [("in all", f"{_range(facts['call_seconds'])}, with the first reading of the pages"), *rests]
+    first = facts.get("first_call_seconds")
+    start = [] if first is None else [
+        ("at first", f"about {show_seconds(first['start'])} more for the first run of a process, and "
+                     f"{show_seconds(first['load_kernels'])} to load kernels, longer to compile new ones")
+    ]  # fmt: skip
+    return [("in all", f"{_range(facts['call_seconds'])}, with the first reading of the pages"), *start, *rests]
 
 
 def _range(seconds: dict[str, float]) -> str:

@@ -176,6 +176,7 @@ def test_a_plan_of_counts(store: Path, gstream: Command) -> None:
     assert sum(weighed.values()) > 1.5 * sum(plain.values()), "pages with weights, and strengths"
     here = json.loads(gstream("plan", "wcc", "--vertices", 10, "--edges", 20, "--json").stdout)
     assert here["devices_are"] == "host" and here["call_seconds"]["usual"] > 0
+    assert here["first_call_seconds"]["start"] > 0 and "first_call_seconds" not in found
     many = gstream("plan", "wcc", "--vertices", "1e6", "--edges", "1e7", "--machine", "laptop", "--ranks", 4)
     for line in ("run", "parts", "holds", "mirrors", "sends", "takes", "rests on"):
         assert re.search(f"^{line} ", many.stdout, re.MULTILINE), (line, many)

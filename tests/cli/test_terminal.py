@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gstream.cli import logs, progress, terminal
+from gstream.cli.figures import superstep_times
 from gstream.cli.progress import ProgressBar
 from gstream.cli.run import StepLine
 from gstream.cli.supervisor import Link
@@ -258,3 +259,10 @@ def test_json_is_one_object_of_plain_values(capsys: pytest.CaptureFixture[str]) 
 )
 def test_cells_keep_all_digits_of_whole_numbers(value, shown):
     assert terminal._cell(value) == shown
+
+
+def test_what_a_first_run_takes_more_is_told_where_it_shows() -> None:
+    for seconds, told in ((0.002, "; planned 0.002 s, 0.01 s more at first"), (0.5, "; planned 0.5 s")):
+        step = {"seconds": 0.012}
+        figures = {"per_superstep": [step], "predicted_seconds": seconds, "predicted_bytes": 1}
+        assert superstep_times(figures) == f" in 0.012 s{told}"
