@@ -32,7 +32,7 @@ TYPE_CHECKING = False  # typing's, which would be most of this import: Ctrl-C in
 if TYPE_CHECKING:
     from typing import Any
 
-    from gstream.algorithms.support.shared import lower, raise_bytes, raise_to
+    from gstream.algorithms.support.shared import lower, raise_to
     from gstream.graph import Graph
     from gstream.graph import open_graph as open
     from gstream.hostcode.bitmaps import is_set, set_bit
@@ -90,7 +90,7 @@ _WHERE = {
     **dict.fromkeys(_PROGRAM, "gstream.language.program"),
     **dict.fromkeys(_DOORS, "gstream.interop.doors"),
     **dict.fromkeys(_ATOMICS, "gstream.hostcode.intrinsics"),
-    **dict.fromkeys(("lower", "raise_bytes", "raise_to"), "gstream.algorithms.support.shared"),
+    **dict.fromkeys(("lower", "raise_to"), "gstream.algorithms.support.shared"),
     **dict.fromkeys(("is_set", "set_bit"), "gstream.hostcode.bitmaps"),
     "helper": "gstream.hostcode.jit",
     "plan": "gstream.interop.plans",
@@ -109,7 +109,7 @@ __all__ = [
     "INF", "MAX", "MIN", "OR", "SUM", "Graph", "GstreamError", "PerVertex", "Program", "Result", "RunOptions", "Vertex",
     "Vertices", "__version__", "algorithm", "atomic_add", "atomic_or", "compare_and_swap", "convert", "f32", "f64",
     "from_arrow", "from_edges", "from_igraph", "from_networkx", "from_pandas", "from_polars", "from_scipy", "generate",
-    "helper", "i32", "i64", "is_set", "lower", "open", "plan", "population", "raise_bytes", "raise_to",
+    "helper", "i32", "i64", "is_set", "lower", "open", "plan", "population", "raise_to",
     "record_kernel", "set_bit", "split", "total", "trailing_zeros", "u8", "u32", "u64", "update",
 ]  # fmt: skip
 

@@ -224,7 +224,7 @@ class Methods(ABC):
         distance_distribution from 1 on, average_distance, effective_diameter (90 %), and standard_error of a counter,
         1.06 / sqrt(2^log2m). The same on any number of devices.
 
-        - log2m: 2^N registers a counter, a byte each, 4 to 14.
+        - log2m: 2^N registers a counter, a byte each, 4 to 12.
         - max_distance: end after N edges; default: when no counter changes.
         - seed: of what is drawn.
 
@@ -330,7 +330,7 @@ class Methods(ABC):
         average_distance, effective_diameter, standard_error and distance_distribution.
 
         - distances: the figures of distances, which take most of the time.
-        - log2m: 2^N registers a counter, a byte each, 4 to 14.
+        - log2m: 2^N registers a counter, a byte each, 4 to 12.
         - seed: of what is drawn.
         - certify: prove the answer (degrees and strengths again; assortativity the other way).
 

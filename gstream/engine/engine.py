@@ -222,7 +222,7 @@ class Engine(LiftedCaps):
         """Run a Program to its end, or for max_supersteps (default: the options').
 
         asked: what the user asked for, if not the program itself. stay: values may stay on devices, or with ranks.
-        watch(superstep, value[V]) is called after the start (0) and after every superstep; it may not keep the array.
+        watch(superstep, value[V], bits of what changed) is called from the start (0) on; it may keep neither array.
         Raises UsageError (also for a source that is not in the graph), ResourceError, StoreError (a damaged page).
         """
         began = time.perf_counter()

@@ -85,8 +85,6 @@ def merge(ranks: Ranks, how: str, array: np.ndarray, before: np.ndarray) -> None
     """array becomes what all ranks' come to, each made of `before`. how: as gstream.records says."""
     if how in REDUCED:
         ranks.combine(array, how)
-    elif how == "bytes":
-        ranks.combine(array.reshape(-1).view(np.uint8), "max")
     elif how == "sum":
         with np.errstate(over="ignore", invalid="ignore"):
             change = array - before

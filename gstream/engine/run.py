@@ -41,7 +41,7 @@ class Run(Supersteps):
         frontier, vertices = self.measure(), self.plan.graph.whole
         while True:
             if self.watch is not None and self.supersteps != self.watched:
-                self.watch(self.supersteps, self.values())
+                self.watch(self.supersteps, self.values(), self.exchange.bits_of_all("active"))
             begun = self.supersteps > 0 or self.whole is None  # SUM sweeps every edge: at its start all are active
             still = begun and frontier.vertices == 0 and not asked.exactly or vertices == 0
             converged = still or self.supersteps > 0 and self.code.halt()

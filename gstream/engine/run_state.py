@@ -17,7 +17,7 @@ from gstream.devices.host.beside import BesideDevice
 from gstream.devices.job import HostVertices, Step
 from gstream.engine.checkpoint import Keeper
 from gstream.engine.demand import Demand
-from gstream.engine.direction import Chooser, Frontier
+from gstream.engine.direction import PUSH_COST, VECTOR_PUSH_COST, Chooser, Frontier
 from gstream.engine.turns import Turn
 from gstream.hostcode.generate import BLOCK
 from gstream.options.run_options import RunOptions
@@ -31,7 +31,7 @@ from gstream.telemetry.stats import RunStats, StepStats
 Order = tuple[float, float]  # step and limit, as gstream.engine.checkpoint keeps them
 # Pages processed, bytes moved, edges looked at, bytes read from disk, seconds of compiling.
 Counts = tuple[int, int, int, int, float]
-Watch = Callable[[int, np.ndarray], None]  # gets the superstep and value[V], in store order
+Watch = Callable[[int, np.ndarray, np.ndarray], None]  # gets the superstep, value[V] in store order, active bits
 
 
 class Kept(Enum):
@@ -83,7 +83,8 @@ class RunState:
         self.asked, self.limit = asked, asked.most_supersteps(limit)
         self.watch, self.keeper, self.trace = watch, keeper, engine.options.trace
         zero_copy = engine.options.zero_copy and self.devices[0].zero_copy
-        self.chooser = Chooser(plan, code.has_done, self.exchange, zero_copy)
+        cost = VECTOR_PUSH_COST if code.vector else PUSH_COST
+        self.chooser = Chooser(plan, code.has_done, self.exchange, zero_copy, cost)
         self.stats = RunStats(kept=None if keeper is None else keeper.kept)
         self.warm = any(len(pages) for held in plan.on_devices.values() for pages in held)  # of runs before
         self.whole: tuple[Step, Demand, np.ndarray] | None = None

@@ -108,6 +108,7 @@ def methods_text(program: Any, emitter: Emitter, in_place: bool) -> str:
     if program.value.length:
         constants |= {"LENGTH": program.value.length, "ELEMENTS": "u64(LENGTH)"}
         constants["CHOOSES"] = "activate" in program.methods
+        constants["KEEPS"] = program.combine.idempotent and "apply" not in program.methods and not program.totals
     blocks = [f"{name} = {text}" for name, text in constants.items()]
     blocks += [f"@helper\n{text}" for text in scalar_functions(program, emitter)]
     blocks.append(f"@helper\ndef better(new, old):\n    return {BETTER[program.combine.name]}\n")

@@ -32,7 +32,8 @@ NUMPY: dict[str, np.dtype] = {
 }
 
 
-MOST_ELEMENTS = 512  # of a vector: threads keep some of them on their stacks, and 4 KiB go to peers at once at least
+# Of a vector: threads keep some of them on their stacks, and 4 KiB go to peers at once at least.
+MOST_ELEMENTS, MOST_BYTES = 512, 4096
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,11 @@ class ScalarType:
     length: int = 0
 
     def __getitem__(self, length: int) -> ScalarType:
-        """A vector type. Raises ProgramError for another length than 1 to MOST_ELEMENTS."""
-        if self.length or isinstance(length, bool) or not isinstance(length, int) or not 1 <= length <= MOST_ELEMENTS:
-            raise ProgramError(
-                f"{self}[{length!r}]: a vector has 1 to {MOST_ELEMENTS} numbers. Write {self.name}[4], for example."
-            )
+        """A vector type. Raises ProgramError for another length than 1 to MOST_ELEMENTS, of u8 to MOST_BYTES."""
+        most = MOST_BYTES if self.name == "u8" else MOST_ELEMENTS
+        if self.length or isinstance(length, bool) or not isinstance(length, int) or not 1 <= length <= most:
+            said = f"{self}[{length!r}]: a vector has 1 to {most} numbers"
+            raise ProgramError(f"{said}. Write {self.name}[4], for example.")
         return ScalarType(self.name, length)
 
     @property

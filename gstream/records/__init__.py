@@ -17,9 +17,8 @@
                                            (gstream.algorithms.support.simple)
 The other parameters are arrays and numbers. A kernel returns nothing; `return` leaves the record. Arrays that it writes
 are named with how copies of several GPUs or ranks become one: "or", "min", "max", "sum" (of what each added), "one" (a
-copy that changed an element is right), "bytes" (the greatest of each byte), "note"
-(gstream.algorithms.support.shared), "own" (the caller of the sweep merges them). A test at its beginning that leaves
-the record lets GPUs pass over a list before they read it.
+copy that changed an element is right), "note" (gstream.algorithms.support.shared), "own" (the caller of the sweep
+merges them). A test at its beginning that leaves the record lets GPUs pass over a list before they read it.
 `gstream show --cuda` prints kernels for arrays of usual types. Those follow from their names, or are said beside how
 copies become one: "float64[]", "float64[] sum" (gstream.records.usual).
 

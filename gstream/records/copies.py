@@ -19,9 +19,6 @@ def merge_copies(how: str, array: np.ndarray, copies: list[np.ndarray]) -> None:
             array |= copy
         elif how in ("min", "max"):
             (np.minimum if how == "min" else np.maximum)(array, copy, out=array)
-        elif how == "bytes":
-            single = array.view(np.uint8)
-            np.maximum(single, copy.view(np.uint8), out=single)
         elif how == "sum":
             array += copy - before
         else:  # one

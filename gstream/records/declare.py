@@ -17,7 +17,7 @@ from gstream.language.scalar_types import ScalarType
 from gstream.records.held import Scratch, is_array
 from pagestore.concurrency import LOADING, cached_property
 
-MERGES = ("or", "min", "max", "sum", "one", "bytes", "note", "own")
+MERGES = ("or", "min", "max", "sum", "one", "note", "own")
 TYPES = ("uint64", "uint32", "uint8", "int64", "float32", "float64", "bool", "id", "weight", "length", "width", "bits")
 SIZE = re.compile(r"\[(\d*)\]$")  # of an array: [] has an element a vertex, [3] has three
 INTRINSICS = "gstream.hostcode.intrinsics"

@@ -120,7 +120,7 @@ def test_a_plot(store: Path, gstream: Command, monkeypatch: pytest.MonkeyPatch) 
         (["levels"], 4, "graph.gs: has a cycle, "),
         (["hcc"], 2, "graph.gs: is directed, and labels travel along edges one way."),
         (["bfs", "--source", "1", "--plot", "x.doc"], 2, "x.doc: the ending says the format; known are ."),
-        (["hyperball", "--log2m", "3"], 2, "--log2m 3: must be 4 to 14. A counter has 2^N registers."),
+        (["hyperball", "--log2m", "3"], 2, "--log2m 3: must be 4 to 12. A counter has 2^N registers."),
         (["radius", "--sketches", "1"], 2, "--sketches 1: must be an even number from 2 to 1024."),
     ],
 )

@@ -24,6 +24,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "closeness": {"k": 70},
     "harmonic": {"k": 3},
     "radius": {"sketches": 2},
+    "hyperball": {"log2m": 4, "seed": 2},
     "heat": {"initial": {3: 1.0, 8: -2.0}, "iterations": 3},
     "circuit": {"initial": {3: 1.0, 8: -2.0}, "iterations": 3},
     "neural": {"initial": {3: 1.0, 8: -2.0}, "iterations": 3},

@@ -31,10 +31,10 @@ ASKED = {
 }
 DIRECTED = (
     "betweenness", "bfs", "cdlp", "coloring", "cross", "egonet", "katz", "kcore", "lcc", "leiden", "mis", "scc", "sssp",
-    "hyperball", "modularity", "stats", "subgraph", "heat", "circuit", "neural",
+    "modularity", "stats", "subgraph", "heat", "circuit", "neural",
 )  # fmt: skip
 UNDIRECTED = (
-    "betweenness", "cdlp", "coloring", "cross", "hyperball", "kcore", "ktruss", "lcc", "louvain", "mis", "modularity",
+    "betweenness", "cdlp", "coloring", "cross", "kcore", "ktruss", "lcc", "louvain", "mis", "modularity",
     "msf", "stats", "subgraph", "triangles",
 )  # fmt: skip
 KINDS = {"directed": DIRECTED, "undirected": UNDIRECTED, "columns": UNDIRECTED}  # of graphs, and who takes them

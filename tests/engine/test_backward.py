@@ -77,7 +77,7 @@ def test_backward_is_forward_over_turned_edges(graph, name, options):
     store, programs, expected = graph
     watched = []
     with Engine(store, RunOptions(**OPTIONS[options])) as engine:
-        found = engine.run(programs[name](), 4, watch=lambda step, value: watched.append((step, value.copy())))
+        found = engine.run(programs[name](), 4, watch=lambda step, value, _: watched.append((step, value.copy())))
     if name == "Hops":  # in place: within a superstep a path may come further than one edge
         assert np.all(found.value <= expected[name].values)
     else:
@@ -88,16 +88,19 @@ def test_backward_is_forward_over_turned_edges(graph, name, options):
 
 def test_what_is_watched_is_each_superstep(graph):
     store, programs, _ = graph
+    labels = programs["Labels"]
     for devices in (["host"], ["fake:1:2"]):
         watched: dict[int, np.ndarray] = {}
 
-        def keep(step, value, watched=watched):
+        def keep(step, value, active, watched=watched):
             watched[step] = value.copy()
+            changed = value != watched[step - 1] if step else value != labels.identity()
+            assert np.array_equal(np.unpackbits(active.view(np.uint8), bitorder="little")[: len(value)], changed)
 
         with Engine(store, RunOptions(devices=devices)) as engine:
-            engine.run(programs["Labels"](), 3, watch=keep)
+            engine.run(labels(), 3, watch=keep)
             for limit in range(4):
-                assert np.array_equal(engine.run(programs["Labels"](), limit).value, watched[limit])
+                assert np.array_equal(engine.run(labels(), limit).value, watched[limit])
 
 
 def test_messages_name_the_topology(tmp_path):

@@ -74,7 +74,7 @@ def test_a_run_that_is_kept_goes_on(store, tmp_path, devices, every):
 def test_what_somebody_looks_at_is_not_lent(store, devices):
     seen = []
     with Engine(store, RunOptions(devices=[devices])) as engine, driver_steps() as made:
-        engine.run(BFS(source=FIRST), watch=lambda number, value: seen.append(int((value != 2**32 - 1).sum())))
+        engine.run(BFS(source=FIRST), watch=lambda number, value, _: seen.append(int((value != 2**32 - 1).sum())))
         assert len(made) == len(seen) - 1 and seen[:100] == list(range(1, 101))
 
 

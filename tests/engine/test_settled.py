@@ -145,7 +145,7 @@ def test_it_is_told_of_each_and_watched(store, way):
     seen, values = [], []
     progress = RunOptions(progress=lambda number, step: seen.append((number, step.frontier)))
     with Engine(store, progress) as engine:
-        found = engine.run(walk_program(), 50, watch=lambda number, value: values.append((number, value.copy())))
+        found = engine.run(walk_program(), 50, watch=lambda number, value, _: values.append((number, value.copy())))
         expected = by_the_driver(engine, walk_program(), max_supersteps=50, watch=lambda *given: None)
         watched = []
         by_the_driver(

@@ -59,7 +59,7 @@ def traced(store, program, devices):
     """Values after every superstep, in store order, and what ended the run."""
     seen = []
     with Engine(store, RunOptions(devices=devices)) as engine:
-        outcome = engine.run(program, max_supersteps=12, watch=lambda _, values: seen.append(values.copy()))
+        outcome = engine.run(program, max_supersteps=12, watch=lambda _, values, __: seen.append(values.copy()))
         again = engine.run(program, max_supersteps=12)
     assert np.array_equal(outcome.value, seen[-1]) and np.array_equal(again.value, seen[-1])
     return seen

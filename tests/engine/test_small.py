@@ -365,9 +365,9 @@ def test_a_checkpoint_and_a_watch_are_the_drivers(store, usual, driver_steps, tm
     """Somebody looks on: the state between supersteps is there."""
     expected, seen = {}, {}
     with Engine(store) as engine:
-        by_the_driver(engine, BFS(source=3000), watch=lambda n, value: expected.update({n: value.tobytes()}))
+        by_the_driver(engine, BFS(source=3000), watch=lambda n, value, _: expected.update({n: value.tobytes()}))
         driver_steps.clear()
-        engine.run(BFS(source=3000), watch=lambda n, value: seen.update({n: value.tobytes()}))
+        engine.run(BFS(source=3000), watch=lambda n, value, _: seen.update({n: value.tobytes()}))
     assert seen == expected and len(seen) - 1 >= len(driver_steps) + 300 * store.has("out")
     kept = {"checkpoint": tmp_path / "kept", "checkpoint_every": 1}
     with Engine(store, RunOptions(**kept)) as engine:

@@ -230,7 +230,7 @@ def test_a_run_in_place_is_not_gone_on_with_to_a_limit(graphs, tmp_path):
 def test_whoever_looks_on_sees_synchronous_supersteps(graphs, expected):
     seen = []
     with Engine(graphs["path"][0]) as engine:
-        engine.run(PROGRAMS["spread"][0](), watch=lambda step, values: seen.append((step, values.copy())))
+        engine.run(PROGRAMS["spread"][0](), watch=lambda step, values, _: seen.append((step, values.copy())))
     for step, values in seen[:MOST]:
         assert np.array_equal(values, expected("spread", "path", step).values)
 

@@ -150,7 +150,7 @@ REFUSED = [  # text of Counters, what stands there instead, the message
     ("u.value[i]", "u.degree[i]", "`u.degree[i]` is no element of a value"),
     ("e, g, i", "e, g", "Write `def send(self, u, e, g, i)`"),
     ("def send", "def done(self, v, i): return True\n    def send", "done is for values of one number"),
-    ("u8[64]", "u8[0]", "u8[0]: a vector has 1 to 512 numbers. Write u8[4], for example."),
+    ("u8[64]", "u8[0]", "u8[0]: a vector has 1 to 4096 numbers. Write u8[4], for example."),
     ("u8[64]", "u8", "value is u8; it must be"),
     ("u8[64]", "u32", "`u.value[i]` is no element of a value"),
 ]

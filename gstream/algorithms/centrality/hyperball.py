@@ -7,8 +7,8 @@ the sum over v the neighbourhood function N(t), the pairs of vertices within t e
 An estimate's relative standard error is about 1.06 / sqrt(m) with m registers a counter; that of N(t) is no greater.
 Unions are maxima, so threads, devices and the store's order change nothing.
 
-A round takes in counters of vertices that changed in the round before alone. It pulls while these are many, else their
-lists are pushed.
+The counters are a program of vectors (gstream.programs.balls), whose supersteps are the distances. After each one the
+vertices whose counters changed are counted again.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from gstream.algorithms.centrality import counters as kernels
 from gstream.algorithms.centrality.radius import diameter
 from gstream.algorithms.centrality.reach import check_seed
 from gstream.algorithms.declaration import SEED, WHOLE, Algorithm, Option, Work
+from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.edgerows import natural_bytes, natural_names
 from gstream.algorithms.support.session import Session
-from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits
-from gstream.programs.wcc import WCC, WCC64
+from gstream.hostcode.bitmaps import count_bits
+from gstream.programs.balls import Balls, balls
 from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
@@ -34,18 +35,17 @@ ALGORITHM = Algorithm(
     definition="over paths to a vertex, by edges, scaled by what is reached; reachable: vertices with such a path",
     columns=("vertex", "harmonic", "closeness", "reachable"), best="largest",
     options=(
-        Option("log2m", WHOLE, 7, "2^N registers a counter, a byte each, 4 to 14"),
+        Option("log2m", WHOLE, 7, "2^N registers a counter, a byte each, 4 to 12"),
         Option("max_distance", WHOLE, None, "end after N edges; default: when no counter changes"), SEED,
     ),
     plan="program_of_hyperball",
     certificate="none: estimates, which another seed would change",
-    kept="152: counters of 128 registers, estimates, sums",
-    holds="280, with 128 registers", units=(".counters:unite",),
+    kept="24, and 152 while it runs: estimates, counters of 128 registers",
+    holds="288, with 128 registers", program="gstream.programs.balls:Balls",
     work=Work(edges=30.0, gpu_edges=60.0, times=(5, 10, 40), moved=(0.7, 1.0), spread=2.0, answer=24),
 )  # fmt: skip
 
-LEAST_LOG2M, MOST_LOG2M = 4, 14
-PULL_SHARE = 8  # rounds pull while at least V / PULL_SHARE vertices changed in the one before
+LEAST_LOG2M, MOST_LOG2M = 4, 12  # of vectors, which have 4,096 bytes at most
 ALPHA = {16: 0.673, 32: 0.697, 64: 0.709}  # Flajolet et al. 2007, figure 3; of more registers the formula
 
 
@@ -54,58 +54,43 @@ def run_hyperball(session: Session, log2m: int = 7, max_distance: int | None = N
 
     Raises UsageError on numbers outside their limits, CapError where counters have no room.
     """
-    check_hyperball(session, log2m, max_distance, seed)
-    vertices, words = session.meta.vertices, (1 << log2m) // 8
-    held = bytes_of_counters(session, log2m)
-    session.check_memory(held + natural_bytes(session))
-    counters, size, harmonic, total = np.zeros(vertices * words, np.uint64), *np.zeros((3, vertices))
-    front, touched = bitmap(vertices), bitmap(vertices)
-    session.reserve(counters, counters, size, harmonic, total, front, touched)
-    kept = session.keep(
-        counters=counters, size=size, harmonic=harmonic, total=total, front=front, pairs=[], distance=-1
-    )  # fmt: skip
-    powers, scale = 0.5 ** np.arange(128), alpha(8 * words) * (8 * words) ** 2
+    program = program_of_hyperball(session, log2m, max_distance, seed)
+    check_run_memory(session, program)
+    vertices, registers = session.meta.vertices, 1 << log2m
+    size, harmonic, total = np.zeros((3, vertices))
+    kept = session.keep(size=size, harmonic=harmonic, total=total, pairs=[], supersteps=None, converged=False)
+    powers, scale = 0.5 ** np.arange(64), alpha(registers) * registers**2
 
-    def count(distance: int, changed: np.ndarray, fresh: np.ndarray) -> None:
+    def count(distance: int, counters: np.ndarray, changed: np.ndarray) -> None:
+        if distance == 0:
+            size[:] = harmonic[:] = total[:] = 0.0
+            kept.pairs = []
+        elif not (found := count_bits(changed)):
+            return
         session.each(
-            kernels.take_counts, changed, fresh, words, distance, powers, scale, counters, size, harmonic, total,
-            items=8 * words * count_bits(changed),
+            kernels.take_counts, changed, counters, distance, powers, scale, size, harmonic, total,
+            items=registers * (found if distance else vertices),
         )  # fmt: skip
         kept.pairs.append(float(size.sum()))
-        kept.distance = distance
 
-    if kept.distance < 0:
-        session.each(kernels.begin_counters, natural_names(session), vertices, seed, log2m, words, counters)
+    if kept.supersteps is None:
+        session.each(kernels.draw_ranks, natural_names(session), vertices, seed, log2m, program.drawn)
         session.names_done()
-        front[:] = _all_bits(vertices)
-        count(0, front, counters)
-    fresh = counters.copy()
-    while count_bits(front) and kept.distance != max_distance:
-        _unite(session, words, front, counters, touched, fresh)
-        front[:], touched[:] = touched, 0
-        if count_bits(front):
-            count(kept.distance + 1, front, fresh)
-        kept.boundary()
+        outcome = session.run(program, max_distance, count)
+        kept.supersteps, kept.converged = outcome.supersteps, outcome.converged
     kept.end()
-    converged = not count_bits(front)
-    reachable = np.where(total > 0, size - size_of_one(8 * words), 0.0)
+    reachable = np.where(total > 0, size - size_of_one(registers), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         closeness = np.where(total > 0, reachable / total * (reachable / max(1, vertices - 1)), 0.0)
     columns = [Column("harmonic", harmonic), Column("closeness", closeness), Column("reachable", reachable)]
-    return columns, summary(kept.pairs, 8 * words) | session.finish(len(kept.pairs) - 1, converged)
+    return columns, summary(kept.pairs, registers) | session.finish(len(kept.pairs) - 1, kept.converged)
 
 
-def _unite(
-    session: Session, words: int, front: np.ndarray, counters: np.ndarray, touched: np.ndarray, fresh: np.ndarray
-) -> None:
-    """A round: counters of vertices in `front` over their out-edges, into `fresh`."""
-    directed, many = session.meta.directed, count_bits(front) * PULL_SHARE >= session.meta.vertices
-    pull = session.store.has("in") and directed or not directed
-    if session.store.has("out") and not (many and pull):
-        pull = False
-    name = "in" if pull and directed else "out"
-    arrays = (np.uint64(words), pull, front, counters, touched, fresh)
-    session.sweep_among(name, kernels.unite, arrays, None if pull else front)
+def program_of_hyperball(session: Session, log2m: int, max_distance: int | None, seed: int) -> Balls:
+    """The program of the counters, in which nothing is drawn. Raises UsageError for numbers outside their limits."""
+    check_hyperball(session, log2m, max_distance, seed)
+    session.foresee(beside=beside_counters(session))
+    return balls(log2m)(drawn=session.zeros())
 
 
 def summary(pairs: list[float], registers: int) -> dict:
@@ -128,20 +113,9 @@ def size_of_one(registers: int) -> float:
     return registers * float(np.log(registers / (registers - 1)))
 
 
-def bytes_of_counters(session: Session, log2m: int) -> int:
-    """Counters of two rounds, three numbers and two bits a vertex."""
-    vertices = session.meta.vertices
-    return vertices * (2 * (1 << log2m) + 24) + 2 * bitmap_bytes(vertices)
-
-
-def program_of_hyperball(session: Session, log2m: int, max_distance: int | None, seed: int) -> WCC | WCC64:
-    """A program that reads the pages that the kernels do, beside the counters. Raises UsageError as the run does."""
-    check_hyperball(session, log2m, max_distance, seed)
-    held = bytes_of_counters(session, log2m) + natural_bytes(session)
-    session.stands_in = True
-    session.check_memory(held)
-    session.foresee(beside=held)
-    return WCC() if session.meta.id_bytes == 4 else WCC64()
+def beside_counters(session: Session) -> int:
+    """Bytes of what a run holds beside its program: what each vertex draws and three estimates; and names, first."""
+    return 32 * session.meta.vertices + natural_bytes(session)
 
 
 def check_hyperball(session: Session, log2m: int, max_distance: int | None, seed: int) -> None:
@@ -153,10 +127,3 @@ def check_hyperball(session: Session, log2m: int, max_distance: int | None, seed
     check_seed(seed)
     if seed >= 1 << 63:
         raise UsageError(f"--seed {seed}: must be below 2^63. It is where the draw begins.")
-
-
-def _all_bits(vertices: int) -> np.ndarray:
-    bits = np.full((vertices + 63) >> 6, ~np.uint64(0))
-    if vertices % 64:
-        bits[-1] = (np.uint64(1) << np.uint64(vertices % 64)) - np.uint64(1)
-    return bits

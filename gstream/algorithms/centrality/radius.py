@@ -76,7 +76,7 @@ def _spread(session: Session, kept: SweepState, sketches: int, seed: int, max_it
     low, high, levels, first = np.zeros(vertices), np.zeros(vertices), kept.levels, kept.first
     limit = max_iter if first == 0 else min(max_iter, first + len(levels) - 1)
 
-    def watch(step: int, value: np.ndarray) -> None:
+    def watch(step: int, value: np.ndarray, active: np.ndarray) -> None:
         if first == 0 and step == len(levels) < most:
             levels.append(kept.finals.copy())
         if first <= step < first + len(levels):

@@ -212,7 +212,7 @@ class _Onward:
         front, _, seen, score, reached = self.arrays
         vertices = len(seen)
 
-        def watch(step: int, value: np.ndarray) -> None:
+        def watch(step: int, value: np.ndarray, active: np.ndarray) -> None:
             if step == self._limit:
                 np.bitwise_and(value, ~seen, out=front)
             given = (value, seen, score, reached, self.amount(step), 1.0 if step else 0.0)

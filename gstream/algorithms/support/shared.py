@@ -58,27 +58,6 @@ def raise_to(array, at, value):
 
 
 @helper
-def greater_bytes(one, two):
-    """The greater one of each byte of two u64, whose bytes are below 128."""
-    least = (((one | u64(0x8080808080808080)) - two) & u64(0x8080808080808080)) >> u64(7)  # 1 where one >= two
-    mask = least * u64(255)
-    return (one & mask) | (two & ~mask)
-
-
-@helper
-def raise_bytes(array, at, word):
-    """Each byte of array[at] (u64) becomes the greater one of it and word's, all below 128; whether that changed it."""
-    seen = array[at]
-    fresh = greater_bytes(seen, word)
-    while fresh != seen:
-        written, seen = compare_and_swap(array, at, seen, fresh)
-        if written:
-            return True
-        fresh = greater_bytes(seen, word)
-    return False
-
-
-@helper
 def note(failure, u, v):
     """Count a violation; the first one leaves its vertices."""
     if atomic_add(failure, 0, 1) == 0:

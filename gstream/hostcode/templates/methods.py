@@ -16,8 +16,9 @@ IN_PLACE, HAS_DONE, STOPS_EARLY, USES_EDGE, IDEMPOTENT = True, True, True, False
 # whether `send`, `apply` and totals read what may change though the values that they are given do not.
 PREMADE, HAS_TOTALS, READS_ITSELF, SENDS_ANEW, APPLIES_ANEW, SUMS_ANEW = False, False, True, False, False, False
 
-# Of programs of vectors: elements of a value, as a constant and as the end of a range; whether there is `activate`.
-LENGTH, ELEMENTS, CHOOSES = 2, u64(2), False
+# Of programs of vectors: elements of a value, as a constant and as the end of a range; whether there is `activate`;
+# whether a vertex without messages stays as it is.
+LENGTH, ELEMENTS, CHOOSES, KEEPS = 2, u64(2), False, False
 
 
 @helper

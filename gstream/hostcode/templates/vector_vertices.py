@@ -14,6 +14,7 @@ from gstream.hostcode.templates.methods import (
     ELEMENTS,
     HAS_TOTALS,
     IDENTITY,
+    KEEPS,
     LENGTH,
     NO_GOT,
     NO_TOTALS,
@@ -30,6 +31,7 @@ from gstream.hostcode.templates.methods import (
     start,
     store_totals,
 )
+from gstream.hostcode.templates.vector_push import empty
 
 # kernels
 
@@ -100,8 +102,10 @@ def apply_kernel(
             word = u64(0)
             for v in range(base, min(base + u64(64), end)):
                 at, moved = v - origin, False
-                out, into = degree_of(degree, at), in_degree_of(in_degree, at)
                 row, came = value[at], got[v - got_origin]
+                if KEEPS and empty(came):
+                    continue
+                out, into = degree_of(degree, at), in_degree_of(in_degree, at)
                 for i in range(ELEMENTS):
                     before[i] = row[i]
                 for i in range(ELEMENTS):
