@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 LARGEST_ADDRESS = (1 << 64) - 1
+LARGEST_SHELVED = 1 << 30  # bytes: what is larger is had back by the driver, who gives it to whoever needs another size
 
 
 class Array:
@@ -53,6 +54,8 @@ class Shelves:
     def take(self, count: int, dtype: np.dtype, allocate: Callable[[int], Any]) -> Array:
         """`count` elements, holding anything; allocate(size) is asked where the shelf is empty."""
         size = count * dtype.itemsize
+        if size > LARGEST_SHELVED:
+            return Array(allocate(size), count, dtype)
         shelf = self._shelves.setdefault(size, deque())
         try:
             memory = shelf.pop()
