@@ -46,7 +46,8 @@ ALGORITHM = Algorithm(
     holds="17, at first as bfs",
     units=("cuda:components", "gstream.programs.bfs:BFS BFSBack", ".strong:mark_ends spread_colors collect"),
     proof_units=(".strong:check_reach count_entries take_off",),
-    work=Work(edges=6.5, gpu_edges=40.0, moved=(1.0, 4.0), spread=2.5, answer=4, beyond=(1 << 23, 0.15)),  # AT_ONCE
+    work=Work(edges=6.5, gpu_edges=40.0, moved=(1.0, 4.0), spread=2.5, read=(0.5, 0.6, 1), answer=4,
+              beyond=(1 << 23, 0.25)),  # AT_ONCE
 )  # fmt: skip
 
 LONGEST = 1000  # supersteps of a search: where paths are longer, colours divide them sooner
