@@ -84,8 +84,8 @@ TABLE_BYTES = 64  # of a thread's table, for each vertex that may be in it
 LIST_BYTES = 128  # of a list of a smaller graph, for each vertex that may be in it: an eighth of memory has room
 SLICE = 512  # vertices of a slice, up to MOST_SLICES slices
 MERGE_SLICES = 8  # of Leiden's refinement, one round
-TRIED = 1 << 21  # entries of as many tries as are made
-MOST_TRIES = 4
+# Tries of Leiden and of Louvain, whose answers differ more: at most, and entries of all of them.
+TRIES, TRIED = {True: 4, False: 8}, {True: 1 << 21, False: 1 << 23}
 PASSES = 2  # of Leiden: the second begins with the first one's communities, as igraph and leidenalg do
 
 
@@ -108,7 +108,7 @@ def _run(session: Session, refined: bool, weighted: bool, resolution: float, see
     session.reserve(where, where, where)
     stored = Stored(session, weighted, where, later)
     side, found, rounds = where, dict[str, Any](), 0
-    for attempt in range(max(1, min(MOST_TRIES, TRIED // max(stored.entries, 1)))):
+    for attempt in range(max(1, min(TRIES[refined], TRIED[refined] // max(stored.entries, 1)))):
         salt = salted(seed % 2**64, attempt)
         other, new, more = _try(stored, where, refined, resolution, salt, max_levels)
         rounds += more
