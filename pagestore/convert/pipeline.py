@@ -64,7 +64,7 @@ def convert(
     """
     with np.errstate(all="ignore"):  # what the caller set with numpy.seterr is for arithmetic of its own
         options = options or ConvertOptions()
-        with returning_freed_memory(), combined(source, Path(path), options, progress) as ready:
+        with returning_freed_memory(options.memory_bytes), combined(source, Path(path), options, progress) as ready:
             return Conversion(ready, Path(path), options, progress).run()
 
 

@@ -69,7 +69,8 @@ def update(
             raise UsageError(f"{store.path}: is a part of a graph. Change the whole store, then split it again.")
         options = options_of(store.meta, memory_bytes, threads, workdir, replace)
         add = changes.add if changes.add is not None else _Nothing(store)
-        with returning_freed_memory(), combined(add, Path(path), _combining(options, store.meta), progress) as ready:
+        ready_to_add = combined(add, Path(path), _combining(options, store.meta), progress)
+        with returning_freed_memory(memory_bytes), ready_to_add as ready:
             changes = Changes(ready, changes.remove, changes.missing)
             return _Updating(store, Path(path), changes, options, progress).run()
 
