@@ -42,7 +42,7 @@ ALGORITHM = Algorithm(
     certificate="none: estimates, which another seed would change",
     kept="24, and 152 while it runs: estimates, counters of 128 registers",
     holds="288, with 128 registers", program="gstream.programs.balls:Balls",
-    work=Work(edges=30.0, gpu_edges=60.0, times=(5, 10, 40), moved=(0.7, 1.0), spread=2.0, answer=24),
+    work=Work(edges=0.7, gpu_edges=7.5, times=(5, 10, 40), moved=(0.7, 1.0), spread=2.0, answer=24),
 )  # fmt: skip
 
 LEAST_LOG2M, MOST_LOG2M = 4, 12  # of vectors, which have 4,096 bytes at most
