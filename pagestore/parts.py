@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pagestore.errors import StoreError, UsageError, plain
 from pagestore.manifest import Manifest, is_parts, read_manifest
+from pagestore.meta import REBUILD
 from pagestore.spread import Spread
 from pagestore.store import Store, open_store
 from pagestore.stripes import Stripe
@@ -65,11 +66,24 @@ def open_part(path: str | os.PathLike, number: int, parts: int) -> Store:
 
 def _open_part(path: str, manifest: Manifest, number: int) -> Store:
     said, count = manifest.parts[number], len(manifest.parts)
-    store = open_store(os.path.join(path, said.file))
+    file, shown = os.path.join(path, said.file), plain(os.fspath(path))
+    again = f"gstream split {plain(manifest.source)} {shown} --parts {count} --force"
+    if not os.path.lexists(file):
+        raise StoreError(
+            f"{plain(file)}: no such file: it is part {number} of {count} of {shown}. Copy it there, or split the "
+            f"store again: {again}."
+        )
+    try:
+        store = open_store(file)
+    except StoreError as error:
+        if not error.line.endswith(REBUILD):
+            raise
+        what = error.line.removesuffix(REBUILD)
+        raise StoreError(f"{what}Copy the part again, or split the store again: {again}.") from error
     if store.file.seal != said.seal.encode() or (store.meta.part, store.meta.parts) != (number, count):
         store.close()
         raise StoreError(
             f"{store.path}: is not the part {number} of {count} that {os.path.join(path, 'manifest.json')} names. "
-            f"Split the store again: gstream split {plain(manifest.source)} {plain(path)} --parts {count} --force."
+            f"Split the store again: {again}."
         )
     return store

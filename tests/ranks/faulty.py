@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gstream import INF, MIN, Program, Vertex, u32
+from gstream.devices.host.mirrors import Mirrors
 from gstream.devices.host.rank_exchange import RankExchange
 from gstream.engine.checkpoint import Keeper
 
@@ -58,7 +59,7 @@ if os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK")) == RANK:
         Keeper._between = ahead(Keeper._between)
         os.fsync, os.replace = ahead_here(os.fsync), ahead_here(os.replace)
     elif KIND == "memory":
-        RankExchange.reduce = ahead(RankExchange.reduce)
+        RankExchange.reduce, Mirrors.reduce = ahead(RankExchange.reduce), ahead(Mirrors.reduce)
     elif KIND == "disk":
         os.fsync = ahead(os.fsync)
 

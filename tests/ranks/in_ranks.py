@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from engine_graphs import make_store
 from rank_cases import CASES, REFUSED, Case, Highest, Hops, Sets, Shares
-from volumes import of_part, volumes
+from volumes import CHANGING, of_part, volumes
 
 import gstream
 from gstream.algorithms.execute import session_of
@@ -252,7 +252,8 @@ def main() -> None:
             found[name] += difference(alone, run(folder, case, ranks, in_parts=True))
     found["drawn"] = drawn(folder, ranks) if "betweenness" in sys.argv else ""
     found["drawn graphs"] = of_drawn_graphs(folder, ranks, 6) if "betweenness" in sys.argv else ""
-    found["volumes"], found["room"] = volumes(folder, ranks, run), room(folder, ranks)
+    kinds = tuple(CHANGING) if "betweenness" in sys.argv else ("min",)
+    found["volumes"], found["room"] = volumes(folder, ranks, run, kinds), room(folder, ranks)
     found["peaks"] = peaks(folder, ranks)
     found["apart"], found["noticed"] = apart(folder, ranks), noticed(folder, ranks)
     found["state"], found["streamed"] = state(folder, ranks), streamed(folder, ranks)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from choice import MODE
+from choice import MODE, also
 from in_ranks import PLANNED
 from kept_calls import CALLS
 from rank_cases import CASES, REFUSED, WIDE
@@ -44,10 +44,11 @@ def test_answers_on_drawn_graphs_in_parts_are_those_of_one_process(outcome):
     assert [found["drawn graphs"] for found in outcome] == [""] * len(outcome)
 
 
-@pytest.mark.parametrize("way", ["sum, pull", "sum, push", "min, pull", "min, push"])
-def test_ranks_exchange_the_values_of_mirrors_alone(outcome, way):
+@pytest.mark.parametrize("way", ["pull", "push"])
+@pytest.mark.parametrize("combine", ["sum", "min", *also("max", "or")])
+def test_ranks_exchange_the_values_of_mirrors_alone(outcome, combine, way):
     """The volume of a superstep is the model's, and less than what all values would be."""
-    counted, model = outcome[0]["volumes"][way]
+    counted, model = outcome[0]["volumes"][f"{combine}, {way}"]
     assert counted == pytest.approx(model, rel=0.05)
     assert counted < 0.75 * (4 + 8) * WIDE * (len(outcome) - 1)
 

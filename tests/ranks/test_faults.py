@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from rank_processes import HERE, MPIEXEC, launched, lines_of_ours, mpiexec
 
+import gstream
+
 END_SECONDS = 120.0  # a launcher that hangs; how fast ranks end is measured elsewhere
 OF_ANOTHER_VERSION = """
 import sys
@@ -29,6 +31,7 @@ sys.exit(main())
     "fault, words, code, said",
     [
         ("memory:1:3", (), 5, "memory ran out"),
+        pytest.param("memory:1:3", (), 5, "memory ran out", marks=pytest.mark.long, id="memory on parts"),
         pytest.param("disk:1:1", (), 5, "rank 1: ", marks=pytest.mark.long),
         pytest.param(
             "disk:1:2", ("--checkpoint", "kept", "--checkpoint-every", "1"), 5, "checkpoint", marks=pytest.mark.long
@@ -37,8 +40,12 @@ sys.exit(main())
         pytest.param("memory:0:2", (), 5, "memory ran out", marks=pytest.mark.long),
     ],
 )
-def test_a_rank_that_runs_out_of_something(stores: Path, tmp_path: Path, fault, words, code, said):
-    run = ("run", f"{HERE}/faulty.py:Hops", stores / "directed.gs", "-o", "out", "--ranks", "share", *words)
+def test_a_rank_that_runs_out_of_something(stores: Path, tmp_path: Path, request, fault, words, code, said):
+    graph = stores / "directed.gs"
+    if "parts" in request.node.name:
+        graph = tmp_path.with_suffix(".parts")
+        gstream.split(stores / "directed.gs", graph, 2, threads=1)
+    run = ("run", f"{HERE}/faulty.py:Hops", graph, "-o", "out", "--ranks", "share", *words)
     done = mpiexec(2, "-m", "gstream", *run, cwd=tmp_path, seconds=END_SECONDS, fault=fault)
     ours = lines_of_ours(done.stderr)
     assert done.returncode == code and len(ours) == 1 and said in ours[0], done.stderr

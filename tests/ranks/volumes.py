@@ -1,19 +1,20 @@
 """What ranks hand over in a superstep on a graph in parts: counted, and by the model of gstream.planning.rank_volumes.
 
 The model, of sums: 4 bytes of each vertex outside of its slice that a rank reads, and 8 of each that it writes to. Of
-MIN where all values change: 4 bytes and a bit of each that it writes to, and of each that it reads or writes to.
+MIN, MAX and OR where all values change: 4 bytes and a bit of each that it writes to, and of each that it reads or
+writes to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rank_cases import Case
 
-from gstream import MIN, Program, u32
+from gstream import MAX, MIN, OR, Program, u32
 from gstream.devices.ranks import Ranks
 from gstream.hostcode.generate import BLOCK
 from gstream.paging.ownership import slices
@@ -36,23 +37,55 @@ class Falling(Program):
         return u.value - 1
 
 
-def volumes(folder: Path, ranks: Ranks, run: Run) -> dict[str, tuple[float, float]]:
-    """(counted, by the model) of all ranks, of sums and of MIN, pushed and pulled."""
+class Rising(Program):
+    """All values rise by one."""
+
+    combine, value = MAX, u32
+
+    def start(self, v, g):
+        return 1  # 0 is MAX's identity, which nobody sends
+
+    def send(self, u, e, g):
+        return u.value + 1
+
+
+class Filling(Program):
+    """All values get another bit."""
+
+    combine, value = OR, u32
+
+    def start(self, v, g):
+        return 1
+
+    def send(self, u, e, g):
+        return u.value * 2
+
+
+CHANGING: dict[str, tuple[type[Program], Callable[[int], int]]] = {  # a value after so many supersteps
+    "min": (Falling, lambda steps: 1000 - steps), "max": (Rising, lambda steps: 1 + steps),
+    "or": (Filling, lambda steps: 2 ** (steps + 1) - 1),
+}  # fmt: skip
+
+
+def volumes(folder: Path, ranks: Ranks, run: Run, kinds: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """(counted, by the model) of all ranks, of sums and of `kinds` of CHANGING, pushed and pulled."""
     found = {}
     for way in WAYS:
         read, written, outside = of_part(folder, ranks, way)
         read, written = read & outside, written & outside
         sums, told = 4 * int(read.sum()) + 8 * int(written.sum()), int(written.sum()) + int((read | written).sum())
         least = 4 * told + told / 8
-        for name, what, model in ((f"sum, {way}", "pagerank", sums), (f"min, {way}", Falling(), least)):
-            counted = []
+        for name in ("sum", *kinds):
+            model, counted = sums if name == "sum" else least, []
+            program, after = CHANGING.get(name, (None, None))
             for steps in (3, 7):
                 before = ranks.bytes_sent
-                own, limit = ({"iterations": steps}, {}) if what == "pagerank" else ({}, {"max_supersteps": steps})
+                own, limit = ({"iterations": steps}, {}) if program is None else ({}, {"max_supersteps": steps})
+                what = "pagerank" if program is None else program()
                 answer = run(folder, Case("wide", what, own, {"direction": way, **limit}), ranks, in_parts=True)
-                assert what == "pagerank" or set(answer["value"].tolist()) == {1000 - steps}, "not all values fell"
+                assert after is None or set(answer["value"].tolist()) == {after(steps)}, (name, way, set(answer["value"].tolist()))
                 counted.append(sum(ranks.everybody(ranks.bytes_sent - before)))
-            found[name] = (counted[1] - counted[0]) / 4, float(sum(ranks.everybody(model)))
+            found[f"{name}, {way}"] = (counted[1] - counted[0]) / 4, float(sum(ranks.everybody(model)))
     return found
 
 
