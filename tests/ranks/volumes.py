@@ -83,7 +83,7 @@ def volumes(folder: Path, ranks: Ranks, run: Run, kinds: Sequence[str]) -> dict[
                 own, limit = ({"iterations": steps}, {}) if program is None else ({}, {"max_supersteps": steps})
                 what = "pagerank" if program is None else program()
                 answer = run(folder, Case("wide", what, own, {"direction": way, **limit}), ranks, in_parts=True)
-                assert after is None or set(answer["value"].tolist()) == {after(steps)}, (name, way, set(answer["value"].tolist()))
+                assert after is None or set(answer["value"].tolist()) == {after(steps)}, "not all values changed"
                 counted.append(sum(ranks.everybody(ranks.bytes_sent - before)))
             found[f"{name}, {way}"] = (counted[1] - counted[0]) / 4, float(sum(ranks.everybody(model)))
     return found
