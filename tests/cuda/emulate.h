@@ -43,43 +43,61 @@ constexpr size_t STACK_BYTES = 64 << 10;
 // Where lanes of one mask meet: the last to come hands all what each brought.
 struct Meeting {
     unsigned long long brought[32], handed[32];
-    unsigned come = 0;
+    unsigned come = 0, voted = 0, votes = 0;  // votes: the lowest bit of what each brought
     unsigned long rounds = 0;
 };
 
-// Entered by setcontext, left and resumed by longjmp: swapcontext asks the kernel for the signal mask every time.
+// Entered by setcontext once, left and resumed by longjmp: the others ask the kernel for the signal mask every time.
 struct Fiber {
-    ucontext_t context;
     jmp_buf place;
     std::unique_ptr<char[]> stack;
-    bool started = false, ended = false;
+    const unsigned long* awaited = nullptr;  // it waits while this is `round`
+    unsigned long round = 0;
+    bool ended = true;
 };
 
 inline std::vector<Fiber> fibers;
-inline std::map<std::pair<unsigned, unsigned>, Meeting> meetings;  // (warp, mask)
+inline Meeting whole[32];                                          // of all lanes of a warp
+inline std::map<std::pair<unsigned, unsigned>, Meeting> meetings;  // of others: (warp, mask)
 inline jmp_buf scheduler;
 inline unsigned current, block_come, named_come[16];
-inline unsigned long block_rounds, named_rounds[16], steps;  // steps: meetings since the scheduler last looked, so that a hang is seen
+inline unsigned long block_rounds, named_rounds[16];
 inline std::function<void()> body;
 
-inline void enter() {
-    body();
-    fibers[current].ended = true;
-    steps++;
-    _longjmp(scheduler, 1);
+inline void leave() {
+    if (!_setjmp(fibers[current].place)) _longjmp(scheduler, 1);
+}
+
+// What a fiber does: one thread of each block.
+inline void live() {
+    for (;;) {
+        body();
+        fibers[current].ended = true;
+        leave();
+    }
 }
 
 // Run thread k until it waits or ends.
 inline void resume(unsigned k) {
+    Fiber& fiber = fibers[k];
     current = threadIdx.x = k;
+    fiber.awaited = nullptr;
     if (_setjmp(scheduler)) return;
-    if (fibers[k].started) _longjmp(fibers[k].place, 1);
-    fibers[k].started = true;
-    setcontext(&fibers[k].context);
+    if (fiber.stack) _longjmp(fiber.place, 1);
+    fiber.stack.reset(new char[STACK_BYTES]);
+    static ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = fiber.stack.get();
+    context.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&context, live, 0);
+    setcontext(&context);
 }
 
-inline void wait() {
-    if (!_setjmp(fibers[current].place)) _longjmp(scheduler, 1);
+inline void wait_while(const unsigned long& rounds, unsigned long round) {
+    if (rounds != round) return;
+    fibers[current].awaited = &rounds;
+    fibers[current].round = round;
+    leave();
 }
 
 template <class T> inline unsigned long long packed(T x) {
@@ -95,18 +113,19 @@ template <class T> inline T unpacked(unsigned long long bits) {
 
 // What each lane of `mask` brought.
 inline Meeting& meet(unsigned mask, unsigned long long mine) {
-    const unsigned lane = threadIdx.x & 31;
+    const unsigned lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     if (!(mask >> lane & 1)) fprintf(stderr, "lane %u is not of its own mask %x\n", lane, mask), abort();
-    Meeting& meeting = meetings[{threadIdx.x >> 5, mask}];
+    Meeting& meeting = mask == ~0u ? whole[warp] : meetings[{warp, mask}];
     meeting.brought[lane] = mine;
+    meeting.voted |= unsigned(mine & 1) << lane;
     const unsigned long round = meeting.rounds;
     if (++meeting.come == unsigned(__builtin_popcount(mask))) {
         memcpy(meeting.handed, meeting.brought, sizeof meeting.handed);
+        meeting.votes = std::exchange(meeting.voted, 0);
         meeting.come = 0;
         meeting.rounds++;
-        steps++;
     }
-    while (meeting.rounds == round) wait();
+    wait_while(meeting.rounds, round);
     return meeting;
 }
 
@@ -117,26 +136,20 @@ inline void launch(unsigned grid, unsigned block, std::function<void()> kernel) 
     if (fibers.size() < block) fibers.resize(block);
     for (blockIdx.x = 0; blockIdx.x < grid; blockIdx.x++) {
         meetings.clear();
+        for (Meeting& meeting : whole) meeting.come = meeting.voted = 0;
         block_come = 0;
         memset(named_come, 0, sizeof named_come);
-        for (unsigned k = 0; k < block; k++) {
-            Fiber& fiber = fibers[k];
-            if (!fiber.stack) fiber.stack.reset(new char[STACK_BYTES]);
-            getcontext(&fiber.context);
-            fiber.context.uc_stack.ss_sp = fiber.stack.get();
-            fiber.context.uc_stack.ss_size = STACK_BYTES;
-            fiber.started = fiber.ended = false;
-            makecontext(&fiber.context, enter, 0);
-        }
+        for (unsigned k = 0; k < block; k++) fibers[k].ended = false;
         for (unsigned left = block; left > 0;) {
             left = 0;
-            steps = 0;
+            bool resumed = false;
             for (unsigned k = 0; k < block; k++) {
-                if (fibers[k].ended) continue;
-                resume(k);
-                left += !fibers[k].ended;
+                const Fiber& fiber = fibers[k];
+                if (fiber.ended) continue;
+                if (!fiber.awaited || *fiber.awaited != fiber.round) resume(k), resumed = true;
+                left += !fiber.ended;
             }
-            if (left > 0 && steps == 0) fprintf(stderr, "%u threads wait for ever\n", left), abort();
+            if (!resumed && left > 0) fprintf(stderr, "%u threads wait for ever\n", left), abort();
         }
     }
 }
@@ -162,27 +175,21 @@ inline void __syncthreads() {
     if (++emulated::block_come == blockDim.x) {
         emulated::block_come = 0;
         emulated::block_rounds++;
-        emulated::steps++;
     }
-    while (emulated::block_rounds == round) emulated::wait();
+    emulated::wait_while(emulated::block_rounds, round);
 }
 inline void __barrier_sync_count(unsigned name, unsigned threads) {
     const unsigned long round = emulated::named_rounds[name];
     if (++emulated::named_come[name] == threads) {
         emulated::named_come[name] = 0;
         emulated::named_rounds[name]++;
-        emulated::steps++;
     }
-    while (emulated::named_rounds[name] == round) emulated::wait();
+    emulated::wait_while(emulated::named_rounds[name], round);
 }
 inline void __threadfence() {}
 inline void __syncwarp(unsigned mask = ~0u) { emulated::meet(mask, 0); }
 inline unsigned __ballot_sync(unsigned mask, bool vote) {
-    const emulated::Meeting& meeting = emulated::meet(mask, vote);
-    unsigned votes = 0;
-    for (unsigned lane = 0; lane < 32; lane++)
-        if (mask >> lane & 1) votes |= unsigned(meeting.handed[lane]) << lane;
-    return votes;
+    return emulated::meet(mask, vote).votes;
 }
 inline bool __any_sync(unsigned mask, bool vote) { return __ballot_sync(mask, vote) != 0; }
 template <class T> inline T __shfl_sync(unsigned mask, T x, unsigned lane) {
