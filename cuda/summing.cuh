@@ -62,15 +62,6 @@ struct Turn {
     }
 };
 
-// x, of which the compiler knows nothing: nvcc 13.0 reads where the next turn begins before it has computed that, from
-// where this turn's last word lies, which the gathers ask for (tests/cuda/ptx.py finds it).
-__device__ __forceinline__ u32 opaque(u32 x) {
-#ifdef __CUDA_ARCH__
-    asm("mov.u32 %0, %0;" : "+r"(x));
-#endif
-    return x;
-}
-
 // Sum of this lane's messages: those along the list's words `rank`, rank + size, ... The neighbours of the next turn are
 // on their way while values of this one are.
 __device__ __forceinline__ Got sum_of_lane(const HotSources& sources, const Word* page, const Weight* weights, List list,
@@ -78,6 +69,8 @@ __device__ __forceinline__ Got sum_of_lane(const HotSources& sources, const Word
     Turn turn(page, list, list.first + rank, size);
     Got sum = Got(0);
     for (u32 word = list.first + rank; word < list.stop;) {
+        // nvcc 13.0 would read where the next turn begins before it has computed that, from where this turn's last word
+        // lies, which the gathers ask for (tests/cuda/ptx.py finds it)
         const u32 after = opaque(word + STEP * size);
         const Turn next(page, list, after, size);
         Source from[STEP];

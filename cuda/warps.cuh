@@ -24,6 +24,20 @@ __device__ __forceinline__ u64 thread_of_grid() { return u64(blockIdx.x) * block
 __device__ __forceinline__ u64 threads_of_grid() { return u64(gridDim.x) * blockDim.x; }
 __device__ __forceinline__ u32 lanes_below() { return (1u << lane_of()) - 1; }
 
+// x, of which the compiler knows nothing more: it keeps it, and computes nothing anew from what x was made of.
+__device__ __forceinline__ u32 opaque(u32 x) {
+#ifdef __CUDA_ARCH__
+    asm("mov.u32 %0, %0;" : "+r"(x));
+#endif
+    return x;
+}
+template <class T> __device__ __forceinline__ T* opaque(T* x) {
+#ifdef __CUDA_ARCH__
+    asm("mov.u64 %0, %0;" : "+l"(x));
+#endif
+    return x;
+}
+
 // A page is read once a launch: evict-first, so that it does not push values out of L2.
 template <class T> __device__ __forceinline__ T read_once(const T* p) { return __ldcs(p); }
 
