@@ -90,6 +90,17 @@ def test_packages_import_only_those_below():
     assert not upward, "\n".join(upward)
 
 
+def test_nothing_opens_a_socket():
+    """Ranks meet by MPI and NCCL alone: whoever may use a network says so to these."""
+    known = dict.fromkeys(("socket", "socketserver", "asyncio", "http", "ssl", "urllib.request"), ROOT)
+    found = [
+        f"{module}:{line}" for module, path in modules().items() if not module.startswith("bench")
+        for line, _ in imports(path.read_text(), known)
+    ]  # fmt: skip
+    assert not found, found
+    assert [name for _, name in imports("def f():\n    import socket", known)] == ["socket"]
+
+
 def test_no_import_circle():
     known = modules()
     edges = {

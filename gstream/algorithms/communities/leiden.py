@@ -81,7 +81,7 @@ MOST_ROUNDS = 64
 FEW = 1000  # a round in which at most one in so many vertices moves is the last, where more than one moves at once
 VERTEX_BYTES = 128  # arrays of all vertices, the lists' beginnings and sizes among them
 TABLE_BYTES = 64  # of a thread's table, for each vertex that may be in it
-LIST_BYTES = 128  # of a list of a smaller graph, for each vertex that may be in it: an eighth of memory has room
+LIST_BYTES = 128  # of a list of a smaller graph, for each vertex that may be in it: a quarter of memory has room
 SLICE = 512  # vertices of a slice, up to MOST_SLICES slices
 MERGE_SLICES = 8  # of Leiden's refinement, one round
 # Tries of Leiden and of Louvain, whose answers differ more: at most, and entries of all of them.
