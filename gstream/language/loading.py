@@ -55,7 +55,7 @@ def load_program(name: str) -> Any:
         raise UsageError(f"{path}: defines {len(found)} programs ({', '.join(found)}). Name one: {path}:CLASS")
     if hasattr(module, wanted):
         raise UsageError(f"{name}: {wanted} is not a program of this file; its programs are: {known}. {WHAT}")
-    raise UsageError(f"{name}: {path} has no {wanted}; its programs are: {known}. {spelled(wanted, found)}")
+    raise UsageError(f"{name}: {path} has no {wanted}; its programs are: {known}. {spelled(wanted, own)}")
 
 
 def _is_own(member: Any, module: str) -> bool:

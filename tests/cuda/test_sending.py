@@ -80,7 +80,7 @@ def same_as_host(store, program, devices):
     for names in (devices, ["host"]):
         seen[names[0]] = values = []
         with Engine(store, RunOptions(devices=names)) as engine:
-            outcome = engine.run(program, SUPERSTEPS, watch=lambda _, now, values=values: values.append(now.copy()))
+            outcome = engine.run(program, SUPERSTEPS, watch=lambda _, now, __, values=values: values.append(now.copy()))
         frontiers[names[0]] = [step.frontier for step in outcome.stats.per_superstep]
     for mine, its in zip(seen[devices[0]], seen["host"], strict=True):
         np.testing.assert_allclose(mine, its, rtol=1e-5)

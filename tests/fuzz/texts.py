@@ -54,7 +54,7 @@ def options_of(bits: int, more: int, names: bool) -> InputOptions:
     """Made once for each two bytes."""
     vertices = VERTICES[bits >> 3 & 7]
     return InputOptions(
-        bad_lines="skip" if bits & 1 else "fail", weights=not bits & 2, string_ids=names and bool(bits & 4),
+        bad_lines="skip" if bits & 1 else "fail", weights=not bits & 2, string_ids=True if names and bits & 4 else None,
         num_vertices=vertices, id_base=more & 1 if vertices is not None and more & 2 else None,
         weight_column=WEIGHT_COLUMNS[more >> 2 & 7] if not bits & 2 else None,
         header=(None, None, True, False)[more >> 5 & 3] if names else None, threads=1,

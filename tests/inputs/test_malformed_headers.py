@@ -128,14 +128,14 @@ def test_carriage_returns_at_a_lines_end_are_no_field(names, tmp_path):
 def test_a_decimal_comma_in_a_column_that_is_named(tmp_path, monkeypatch):
     """By an option, by number or name, and by the header: said of the column, before anything is read."""
     monkeypatch.chdir(tmp_path)
-    for text, options in (
-        ('source,target,cost,km\n1,2,5,"0,5"\n', {"weight_column": "km"}),
-        ('source,target,cost,km\n1,2,5,"0,5"\n', {"weight_column": 4}),
-        ("source;target;cost;weight\n1;2;5;0,5\n", {}),
-        ("1;2;x;0,5\n", {"source_column": 1, "target_column": 2, "weight_column": 4}),
+    for text, options, where in (
+        ('source,target,cost,km\n1,2,5,"0,5"\n', {"weight_column": "km"}, "2:7"),
+        ('source,target,cost,km\n1,2,5,"0,5"\n', {"weight_column": 4}, "2:7"),
+        ("source;target;cost;weight\n1;2;5;0,5\n", {}, "2:7"),
+        ("1;2;x;0,5\n", {"source_column": 1, "target_column": 2, "weight_column": 4}, "1:7"),
     ):
         (tmp_path / "a.csv").write_text(text)
         with pytest.raises(InputError) as error:
             opened("a.csv", tmp_path, **options)
         said = "weight 0,5 is written with a comma; decimals take a point. Pass --decimal , if commas begin decimals"
-        assert str(error.value) == f"a.csv: {said}, --decimal . if they part thousands; or pass --no-weights."
+        assert str(error.value) == f"a.csv:{where}: {said}, --decimal . if they part thousands; or pass --no-weights."
