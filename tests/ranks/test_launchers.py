@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gstream.cli import ranks as cli_ranks
+from gstream.telemetry.stats import RunStats
 from pagestore.errors import UsageError
 
 TORCHRUN = {"GROUP_RANK": "0", "RANK": "0", "WORLD_SIZE": "4", "LOCAL_RANK": "0"}
@@ -84,12 +85,15 @@ def test_versions_are_compared():
 
 
 def test_what_is_planned_is_of_all_ranks_as_what_moved():
-    stats: Any = dict.fromkeys((*cli_ranks.SUMMED, "peak_memory_bytes"), 7)
+    named = (*cli_ranks.SUMMED, *cli_ranks.MOST, *cli_ranks.LEAST, "peak_memory_bytes")
+    step: Any = dict.fromkeys((*cli_ranks.STEPS_SUMMED, "seconds", "compile_seconds"), 2)
+    stats: Any = RunStats().as_dict() | dict.fromkeys(named, 7) | {"device_bytes_moved": [7], "per_superstep": [step]}
 
     class Four:
-        size, bytes_sent = 4, 1
+        size, bytes_sent, machine = 4, 1, "here"
         everybody = staticmethod(lambda mine: [mine] * 4)
 
     ranks: Any = Four
     found = cli_ranks.add_up({"stats": stats}, ranks, alone=False)["stats"]
     assert found["predicted_bytes"] == found["bytes_moved"] == 28 and found["peak_memory_bytes"] == 7
+    assert found["per_superstep"] == [step | dict.fromkeys(cli_ranks.STEPS_SUMMED, 8)]
