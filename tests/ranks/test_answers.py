@@ -70,8 +70,9 @@ def test_certificates_of_slices_notice_what_is_wrong(outcome):
 
 @pytest.mark.parametrize("name", PLANNED)
 def test_a_plan_of_slices_is_what_a_rank_holds(outcome, name):
+    """But for buffers of a bounded size, which plans leave out; of mirrors they have the most of any part."""
     counted, planned = max(found["peaks"][name] for found in outcome)
-    assert 0.95 * planned < counted <= 1.01 * planned
+    assert 0.93 * planned < counted <= 1.02 * planned
 
 
 def test_sums_go_to_other_ranks_while_pages_stream(outcome):
