@@ -60,7 +60,7 @@ class Manifest:
         if not empty:
             return ""
         return (
-            f"{empty} of {len(self.parts)} parts have no pages: the graph has too few, so as many ranks will have "
+            f"{empty} of {len(self.parts)} parts have no pages, because the graph has too few. Their ranks will have "
             f"nothing to do. Cut it in at most {len(self.parts) - empty} parts, or convert it with smaller pages "
             "(--page-size 64KiB)."
         )

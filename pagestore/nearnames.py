@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
 LIKE, BEGINNING = 0.75, 3  # how like a name must be to be meant; letters that have to begin both, otherwise
-MOST = 3  # that are told
+MOST = 3  # names in an answer
 LONGEST = 64  # of a word whose slips are tried
 USUAL = "abcdefghijklmnopqrstuvwxyz0123456789-_. "
 

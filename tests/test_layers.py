@@ -91,7 +91,7 @@ def test_packages_import_only_those_below():
 
 
 def test_nothing_opens_a_socket():
-    """Ranks meet by MPI and NCCL alone: whoever may use a network says so to these."""
+    """Ranks talk by MPI and NCCL alone. So their variables, and nothing of ours, choose the network."""
     known = dict.fromkeys(("socket", "socketserver", "asyncio", "http", "ssl", "urllib.request"), ROOT)
     found = [
         f"{module}:{line}" for module, path in modules().items() if not module.startswith("bench")

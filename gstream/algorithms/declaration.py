@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ from gstream.options import values
 from gstream.planning.work import Work
 from pagestore.concurrency import LOADING
 from pagestore.errors import UsageError
-from pagestore.nearnames import spelled
+from pagestore.nearnames import meant_by, spelled
 
 ANY, NOT_NEGATIVE = "weights", "weights of 0 or more"  # what weights an algorithm takes
 VERTEX, EDGE, STORED_EDGE, DEGREE = "vertex", "edge", "stored edge", "degree"  # what a row of an answer is
@@ -204,7 +203,7 @@ class Algorithm:
         with LOADING:
             found = import_module(module or self.module, self.module.rpartition(".")[0])
         if not hasattr(found, name):
-            like = next(iter(get_close_matches(name, vars(found), 1)), "")
+            like = meant_by(name, vars(found))
             raise UsageError(
                 f"{found.__file__}: {self.name} needs {name}, and there is no such name. "
                 + (f"Is it {like}?" if like else "Mend the declaration, or write it.")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from gstream.algorithms import declaration
 from gstream.algorithms.declaration import Algorithm, Option
 from gstream.options.wording import KEYWORDS
 from pagestore.errors import UsageError
+from pagestore.nearnames import meant_by
 
 FAMILIES = ("traversal", "centrality", "components", "density", "labelling", "communities", "subgraphs")
 FIRST = ("bfs", "pagerank", "sssp", "wcc")  # of all lists: most users look for one of these
@@ -74,9 +74,9 @@ def find_algorithm(name: str) -> Algorithm:
     if name not in ALGORITHMS:
         add_installed()
     if name not in ALGORITHMS:
-        like = get_close_matches(name.lower().replace("-", "").replace("_", ""), ALGORITHMS, 1, LIKE)
+        like = meant_by(name.lower().replace("-", "").replace("_", ""), ALGORITHMS, LIKE)
         if like:
-            raise UsageError(f"{name}: no such algorithm. Did you mean {like[0]}?")
+            raise UsageError(f"{name}: no such algorithm. Did you mean {like}?")
         known = ", ".join(ALGORITHMS)
         raise UsageError(f"{name}: no such algorithm; there are {known}, and your own as FILE.py:CLASS.")
     return ALGORITHMS[name]

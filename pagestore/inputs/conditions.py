@@ -17,11 +17,11 @@ import ast
 import datetime
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pagestore.errors import UsageError
 from pagestore.inputs.badlines import quoted, shown
+from pagestore.nearnames import meant_by
 
 if TYPE_CHECKING:
     import pyarrow
@@ -283,8 +283,8 @@ class _Binder:
             return self._Constant(ast.copy_location(ast.Constant(WORDS[node.id.lower()]), node))
         name = self._condition.name(node)
         if name not in self._kinds:
-            near = get_close_matches(name, list(self._kinds), 1)
-            like = f"did you mean {shown(near[0])}" if near else f"there are {', '.join(map(shown, self._kinds))}"
+            near = meant_by(name, self._kinds)
+            like = f"did you mean {shown(near)}" if near else f"there are {', '.join(map(shown, self._kinds))}"
             raise self.fail(node, f"no column is called {shown(name)}; {like}")
         return self._column(node, name, self._kinds[name])
 

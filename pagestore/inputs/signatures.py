@@ -78,7 +78,7 @@ TEXTS = ("text", "csv", "tsv", "el", "wel")
 TABLES = ("parquet", "arrow")
 GRAPH_FILES = ("graphml", "gexf", "gml", "pajek")
 LIMITED_OPTIONS = (  # fields of InputOptions, a message, and the formats that take the option beside texts
-    ("string_ids", "--string-ids is for text, Parquet and Arrow", (*TABLES, *GRAPH_FILES)),
+    ("string_ids", "--string-ids and --number-ids are for text, Parquet and Arrow", (*TABLES, *GRAPH_FILES)),
     ("header", "--header and --no-header are for text", ()),
     ("comments", "--comments is for text", ()),
     ("decimal", "--decimal is for text", ()),

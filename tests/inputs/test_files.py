@@ -213,7 +213,7 @@ def test_options_that_do_not_fit(tmp_path, monkeypatch):
         "a.mtx: its header says 2 vertices, --num-vertices 3. Drop the option."
     )
     assert message("a.mtx", tmp_path, string_ids=True) == (
-        "a.mtx: --string-ids is for text, Parquet and Arrow, not for mtx. Drop the option."
+        "a.mtx: --string-ids and --number-ids are for text, Parquet and Arrow, not for mtx. Drop the option."
     )
     assert message("a.mtx", tmp_path, weight_column=3) == (
         "a.mtx: --weight-column is for text, TNTP, Parquet and Arrow, not for mtx. Drop the option."

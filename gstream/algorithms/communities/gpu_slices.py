@@ -1,8 +1,8 @@
 """Rounds of Louvain and Leiden on a GPU that holds a level's lists, and tables of a part of a slice; the host's cores
 do the rest.
 
-Launches are only queued; the host waits twice a round, for what the bins have and for the number of moves. Where the
-GPU has no room, or another device runs, the cores do it: the answer is the same.
+Launches are only queued. Twice a round the host waits: until it knows how much is in each bin, and how many vertices
+moved. Where the GPU has no room, or another device runs, the cores do it: the answer is the same.
 """
 
 from __future__ import annotations

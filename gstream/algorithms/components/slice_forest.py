@@ -4,12 +4,12 @@ Each rank unites the vertices of its part's lists. A label of each vertex, the s
 no greater, is at first the least of its tree here. Then, by rounds until no label changes on any rank:
 
     owners take the least label of a vertex on all ranks, and mirrors take the owners'
-    every tree takes the least label x of its vertices; of another label y that it had, y's owner is told x
-    a tree whose label is another vertex asks that vertex's owner for its label
+    hook: a tree takes x, the least label of its vertices; where one of these had another label y, vertex y gets x, too
+    shortcut: a tree whose label is vertex x takes the label of x
 
 In the end all vertices of a tree have one label, and a vertex has one on all ranks. So has a component, and it is the
-least member: labels are members, and none is greater than its vertex. Hooks (the second line) and shortcuts (the third)
-only make that sooner, as in FastSV (Zhang, Azad, Hu 2020): otherwise a label would go by one tree a round.
+least member: labels are members, and none is greater than its vertex. The owners of y and x do the last two steps.
+These save rounds, as in FastSV (Zhang, Azad, Hu 2020): without them a label would go by one tree a round.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gstream.engine.part_arrays import PartArrays
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, set_bits
 from gstream.planning.memory_fit import Graph, mirror_bytes
 
-AT_ONCE = 1 << 16  # vertices that are looked at, and labels that are told, at a time
+AT_ONCE = 1 << 16  # vertices that a rank looks at before it sends labels to their owners
 
 
 def held_by_slices(session: Session, graph: Graph) -> dict[str, int]:
@@ -72,7 +72,7 @@ def labels_of_slices(session: Session, part: PartArrays, name: str) -> RankValue
 
 
 def _tell(part: PartArrays, parent: np.ndarray, label: np.ndarray, changed: np.ndarray) -> None:
-    """Vertices take the labels of their trees; owners are told of others that these had, and asked for theirs."""
+    """One round of hooks and shortcuts, batch by batch. changed: gets the vertices whose label became less."""
     batches, own = _batches(part, parent, label, changed), label[part.own]
     none, none_told = np.empty(0, np.int64), label[:0]
     goes_on = True
@@ -91,8 +91,8 @@ def _tell(part: PartArrays, parent: np.ndarray, label: np.ndarray, changed: np.n
 def _batches(
     part: PartArrays, parent: np.ndarray, label: np.ndarray, changed: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """(vertices, the least label that each is told, roots that ask, what they ask of), some at a time. Roots take the
-    least label of their trees, and trees those of their roots."""
+    """(vertices, ascending; the least label that is sent to each; roots of trees; the vertex whose label each root asks
+    for), some at a time. First roots take the least label of their trees, then trees that of their roots."""
     pieces = [slice(first, min(first + AT_ONCE, part.count)) for first in range(0, part.count, AT_ONCE)]
     vertices, values, roots, names = _nothing(label), _nothing(label), [np.empty(0, np.int64)], _nothing(label)
 

@@ -34,11 +34,13 @@ def plan_of_slices(session: Session, program: Any) -> Plan | None:
 
 
 def bytes_beside(session: Session, planned: Plan) -> int:
-    """What sweeps hold beside their arrays, of a plan of slices: pages, the bitmaps of mirrors, and degrees that a run
-    has read, which go where memory is capped."""
+    """What sweeps hold beside their arrays, of a plan of slices: the bitmaps of mirrors, pages, and degrees that a run
+    has read. Where memory is capped, degrees go, and of the pages all but the fewest that sweeps work beside."""
+    mirrors = mirror_bytes(planned.graph.whole, planned.graph.vertices)
+    if session.engine.options.host_memory is not None:
+        return mirrors + session.least_pages(planned.weights)
     pages = bytes_of_pages(planned.sources, planned.tables, 1, 1)
-    degrees = planned.host_bytes.get("degrees", 0) if session.engine.options.host_memory is None else 0
-    return degrees + sum(pages.values()) + mirror_bytes(planned.graph.whole, planned.graph.vertices)
+    return mirrors + sum(pages.values()) + planned.host_bytes.get("degrees", 0)
 
 
 def prove_by_slices(session: Session, program: Any) -> None:

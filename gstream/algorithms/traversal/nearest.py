@@ -99,8 +99,8 @@ def nearest_heads(heads, first, distance, predecessor, bits, counter):
 
 @item_kernel(drawn="own")
 def draw(item, distance, natural, at, drawn):
-    """drawn[k] = the distance of vertex at[k], of which FEW at most are told apart, above its natural index.
-    at: uint64[n]. An item is LANES elements."""
+    """drawn[k]: of vertex at[k] the distance, or FEW if that is less, in the 8 high bits, and the natural index in the
+    others. at: uint64[n]. An item is LANES elements."""
     begin, end = item.share(LANES, len(at))
     for index in range(begin, end):
         drawn[index] = min(u64(distance[at[index]]), FEW) << FEW_SHIFT | u64(natural[at[index]])

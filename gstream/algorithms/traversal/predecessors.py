@@ -71,9 +71,11 @@ def find_predecessors(session: Session, distance: Any, sources: np.ndarray, weig
 def predecessor_bytes(session: Session, program: Any, weighted: bool) -> int:
     """Bytes that `find_predecessors` takes in all, as many at least, and a look at the depth of their tree. program:
     that finds the distances."""
-    distance = program.value.dtype
+    distance, cap = program.value.dtype, session.engine.options.host_memory
     if session.stays and keep_slices(session, weighted) and (planned := plan_of_slices(session, program)) is not None:
-        return held_by_predecessors(session, distance, weighted, planned.graph) + bytes_beside(session, planned)
+        need = held_by_predecessors(session, distance, weighted, planned.graph) + bytes_beside(session, planned)
+        if cap is None or need <= cap:
+            return need  # else whole columns may take less
     return held_bytes(session, distance, weighted) + max(session.least_pages(weighted), session.meta.vertices)
 
 

@@ -38,7 +38,7 @@ class Shares:
 
     def __init__(self, session: Session, distance: Any, natural: Any, listed: bool = True) -> None:
         """distance: u4[V]. natural: id[V], or of no element if store IDs are natural indices. A GPU may hold them.
-        listed: pushing vertices are told by bits, as where pages are chosen; else by `until`."""
+        listed: a bitmap says which vertices push, as pages are chosen by it; else their natural index says it."""
         self.session, (self.name, self.pull) = session, session.gathers()
         vertices, self._distance, self._natural = len(distance), distance, natural
         self.may_choose = self.pull and len(natural) > 0 and session.store.has("out")

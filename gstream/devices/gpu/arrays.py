@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 LARGEST_ADDRESS = (1 << 64) - 1
-LARGEST_SHELVED = 1 << 30  # bytes: what is larger is had back by the driver, who gives it to whoever needs another size
+LARGEST_SHELVED = 1 << 30  # bytes: larger pieces go back to the driver, so that other sizes can have that memory
 
 
 class Array:
