@@ -50,9 +50,7 @@ def test_a_store_is_split_shown_checked_and_exported(gstream: Command, web):
 def test_parts_without_pages_are_said(gstream: Command, web):
     (web / "edges.txt").write_text("1 2\n")
     assert gstream("convert", "edges.txt", "one.gs").returncode == 0
-    said = (
-        "2 of 3 parts have no pages, because the graph has too few. Their ranks will have nothing to do."
-    )
+    said = "2 of 3 parts have no pages, because the graph has too few. Their ranks will have nothing to do."
     assert said in gstream("split", "one.gs", "one.parts", "--parts", "3").stderr
     with pytest.warns(UserWarning, match="2 of 3 parts have no pages") as warned:
         package.split("one.gs", "one.parts", 3, force=True)
