@@ -30,6 +30,7 @@ FLAG = re.compile(
     r"llp|count|max|sum|ignore|text|none)\b))?"
 )
 COMMAND = re.compile(r"(?<!\| )gstream convert (\S+) STORE(?P<more> (?=--))?")  # behind a bar it stays a shell's
+UPDATE = re.compile(r"gstream update (\S+) (\S+) --(add|remove) (\S+)(?P<more> (?=--))?")
 SWITCHES = ("dedupe", "drop_self_loops", "string_ids", "resume", "force", "verify", "scramble")
 OTHERS = {
     "undirected": "directed=False",
@@ -207,4 +208,8 @@ def spoken(**others: str) -> Callable[[str], str]:
     def call(command: re.Match[str]) -> str:
         return f"gstream.convert({command[1]}, STORE)" + " with " * bool(command["more"])
 
-    return lambda line: FLAG.sub(keyword, COMMAND.sub(call, line))
+    def change(command: re.Match[str]) -> str:
+        store, new, which, file, more = command.groups()
+        return f"gstream.update({store}, {new}, {which}={file})" + " with " * bool(more)
+
+    return lambda line: FLAG.sub(keyword, UPDATE.sub(change, COMMAND.sub(call, line)))

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gstream.interop.files import reading_folder
-from gstream.interop.options import memory_bytes, split_options
+from gstream.interop.options import UpdateOptions, memory_bytes, split_options
 from gstream.options.written import refuse_existing_store, refuse_overwriting
-from pagestore.errors import UsageError
+from pagestore.errors import InputError, UsageError
+from pagestore.inputs.judge import PADDING_REMEDY
 
 if TYPE_CHECKING:
     from pagestore.convert.options import ProgressHook, Report
 
 READING = ("source_column", "target_column", "weight_column", "format", "header", "comments", "where",
            "decimal")  # fmt: skip
+OPTIONS = {name.replace("_", "-") for name in UpdateOptions.__annotations__} | {"add", "remove", "no-header"}
+OPTION = re.compile(r"--([a-z][a-z-]*)")
+COMMAND = re.compile(r"gstream convert (\S+) STORE")
+REPLACED = {
+    PADDING_REMEDY: "Write it as the store does.",
+    "Pass --num-vertices N for a graph without edges": "Leave the file out",
+    " as the option says": " as the store is",
+}
+MADE = re.compile(r"; (?:of an undirected graph )?convert that with --undirected")  # what an example wrote
+NUMBERS = re.compile(r"--string-ids and --number-ids are for (.+), not for (\S+)\. Drop the option")
 
 
 def update_files(
@@ -42,28 +55,61 @@ def update_files(
     memory = memory_bytes(given.get("memory"))
     if is_parts(store):
         raise _of_parts(store)
-    with open_store(store, given.get("stripe") or ()) as opened, ExitStack() as stack:
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_store(store, given.get("stripe") or ()))
         if opened.meta.parts:
             raise _of_parts(store)
         scratch = stack.enter_context(reading_folder(path, workdir))
-        sources = []
-        for which, files in enumerate((add, remove)):
+        sources, said, doubts = list[Any](), list[str](), list[str]()
+        for which, files in (("add", add), ("remove", remove)):
+            if not files:
+                sources.append(None)
+                continue
             asked = {name: given[name] for name in READING if given.get(name) is not None}
+            asked["directed"] = opened.meta.directed
             if opened.meta.id_kind == "strings":
                 asked["string_ids"] = True
-            weighted = which == 0 and opened.meta.weighted
+            weighted = which == "add" and opened.meta.weighted
             if not weighted:
                 asked.pop("weight_column", None)
             _, reading = split_options({**asked, "weights": weighted, "threads": given.get("threads")})
-            source = open_source(list(files), reading, scratch, memory, progress) if files else None
-            if source is not None:
-                stack.callback(source.close)
+            speak = partial(in_its_words, command=f"gstream update {store} {path} --{which}")
+            stack.enter_context(_spoken(speak))
+            source = open_source(list(files), reading, scratch, memory, progress)
+            stack.callback(source.close)
             sources.append(source)
+            said += (f"{speak(line)}." for line in source.assumptions)
+            doubts += (f"{speak(line)}." for line in source.doubts)
         changes = Changes(sources[0], sources[1], given.get("missing") or "refuse")
         report = update(opened, path, changes, memory, given.get("threads"), workdir, True, progress)
-        opened_sources = [source for source in sources if source is not None]
-        report.notes[:0] = [f"{line}." for source in opened_sources for line in source.doubts]
-        return report, [f"{line}." for source in opened_sources for line in source.assumptions]
+        report.notes[:0] = doubts
+        return report, said
+
+
+@contextmanager
+def _spoken(speak: Callable[[str], str]) -> Iterator[None]:
+    """Errors of reading, in the block, say what `speak` makes of them."""
+    try:
+        yield
+    except (InputError, UsageError) as error:
+        error.args = (speak(error.line),)
+        raise
+
+
+def in_its_words(line: str, command: str) -> str:
+    """A message about a file of edges with the options of an update alone: what the others would do is the store's to
+    say. command: that of the update, which an example of convert's becomes."""
+    for part, instead in REPLACED.items():
+        line = line.replace(part, instead)
+    line = NUMBERS.sub(r"IDs of the store are names, and \2 has numbers. Formats with names are \1", line)
+    line = MADE.sub("", COMMAND.sub(lambda found: f"{command} {found[1]}", line))
+    for name in sorted({*OPTION.findall(line)} - OPTIONS):
+        option = rf"--{name}\b[^,;.]*"
+        line = re.sub(rf"\bPass {option}[,;] or (?=--)", "Pass ", line)
+        line = re.sub(rf"\bPass {option}[,;] or (\w)", lambda found: found[1].upper(), line)
+        line = re.sub(rf" (?:If [^.;]*, p|P)ass {option}\.", "", line)
+        line = re.sub(rf"(?:[,;] or|[,;]| or) (?:pass )?{option}", "", line)
+    return line
 
 
 def _of_parts(store: Path) -> UsageError:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,6 +42,8 @@ class Least(Program):
 '''
 
 ROOT = Path(__file__).resolve().parents[2]
+OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)")
+COMMAND = re.compile(r"gstream (\w+)|([Cc]onvert)")
 EDGES = "# a small graph\n1 2\n2 3\n3 1\n3 4\n4 5\n6 7\n"
 
 
@@ -71,3 +75,29 @@ def run(*arguments: object, cwd: Path, stdin: str | None = None, timeout: float 
     process = start(*arguments, cwd=cwd)
     out, err = process.communicate(stdin, timeout=timeout)
     return Done(process.returncode, out, err)
+
+
+@cache
+def options_of(command: str) -> set[str]:
+    """Names of a command's options, without their dashes."""
+    import typer
+
+    from gstream.cli.commands import app
+
+    known = typer.main.get_command(app).commands.get(command)
+    return {"help"} | {name[2:] for option in known.params for name in (*option.opts, *option.secondary_opts)
+                       if name.startswith("--")} if known else {"help", "version"}  # fmt: skip
+
+
+def options_it_lacks(arguments: Sequence[object], said: str) -> list[str]:
+    """Options in lines of `gstream ARGUMENTS` that were not typed, and which neither it has nor a command that the line
+    names before them; a conversion is named by `convert`."""
+    words = [str(word) for word in arguments]
+    own = options_of(words[0] if words else "") | {word[2:].partition("=")[0] for word in words}
+    lacking = []
+    for line in said.splitlines():
+        for option in OPTION.finditer(line):
+            before = COMMAND.findall(line[: option.start()])
+            if option[1] not in own.union(*(options_of(name or "convert") for name, _ in before)):
+                lacking.append(option[0])
+    return lacking

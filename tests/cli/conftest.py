@@ -10,7 +10,7 @@ import pytest
 
 from gstream.algorithms import call_times
 from gstream.cli.commands import run_command_line
-from tests.cli.command import EDGES, Command, Done
+from tests.cli.command import EDGES, Command, Done, options_it_lacks
 from tests.cli.pages import transcripts
 
 
@@ -22,13 +22,14 @@ def untaught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def gstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
-    """Run a command in this process, in `tmp_path`."""
+    """Run a command in this process, in `tmp_path`. What it says names no option that it lacks."""
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: object) -> Done:
         capfd.readouterr()
         code = run_command_line([str(argument) for argument in arguments])
         captured = capfd.readouterr()
+        assert options_it_lacks(arguments, captured.err) == [], captured.err
         return Done(code, captured.out, captured.err)
 
     return command

@@ -9,7 +9,7 @@ import pytest
 
 import gstream as package
 from gstream.interop.options import UpdateOptions
-from pagestore.errors import InputError, UsageError
+from pagestore.errors import GstreamError, InputError, UsageError
 from tests.cli.command import Command
 
 
@@ -41,6 +41,47 @@ def test_a_graph_of_python(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="1 edge or more to remove"):
         package.update(tmp_path / "a.gs", tmp_path / "c.gs", remove=tmp_path / "more.txt")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.gs", "b.gs", "edges.txt", "more.txt"]
+
+
+IDS = "IDs run from 0 to 2^63-1"
+REFUSED = [  # a store, a file, and what is said of it: no option of convert's alone
+    (
+        "w.gs",
+        "nan.txt",
+        b"1 2 nan\n",
+        "nan.txt:1:5: weight nan is not finite; weights are finite numbers. Fix the line.",
+    ),
+    ("w.gs", "x.txt", b"1 2 3\n1 x 3\n", f"x.txt:2:3: vertex ID 'x' is not a number; {IDS}. Fix the line."),
+    ("w.gs", "pad.txt", b"007 9 1\n7 2 3\n", "9 and 009 may be two vertices or one. Write it as the store does."),
+    ("w.gs", "e.csv", b"a,b,c,d\n1,2,3,4\n5,6,7,8\n", "gstream update w.gs new.gs --add e.csv --source-column N"),
+    ("w.gs", "none.txt", b"# none\n", "an input has at least one edge. Leave the file out."),
+    ("w.gs", "a.gml", b"graph [\n", "a.gml"),
+    ("s.gs", "a.e", b"1 2\n", "IDs of the store are names, and ldbc has numbers. Formats with names are text, Parquet"),
+    ("s.gs", "a.txt", b"a b\nc\n", "1 field in 'c'; 2 are due: source and target. Fix the line."),
+]
+
+
+@pytest.mark.parametrize("store, name, changes, said", REFUSED)
+def test_refusals_name_options_of_update(
+    gstream: Command, tmp_path: Path, store: str, name: str, changes: bytes, said: str
+) -> None:
+    (tmp_path / "w.txt").write_text("1 2 3\n2 3 1\n")
+    (tmp_path / "s.txt").write_text("a b\nb c\n")
+    (tmp_path / name).write_bytes(changes)
+    assert gstream("convert", f"{store[0]}.txt", store).returncode == 0
+    done = gstream("update", store, "new.gs", "--add", name)
+    assert done.returncode in (2, 4) and said in done.stderr
+    with pytest.raises(GstreamError) as caught:
+        package.update(store, "new.gs", add=name)
+    assert "--" not in str(caught.value) and "gstream update" not in str(caught.value)
+
+
+def test_directions_of_changes(gstream: Command, tmp_path: Path) -> None:
+    (tmp_path / "edges.txt").write_text("1 2\n2 3\n")
+    (tmp_path / "more.txt").write_text("# undirected graph\n3 1\n")
+    assert gstream("convert", "edges.txt", "a.gs").returncode == 0
+    done = gstream("update", "a.gs", "b.gs", "--add", "more.txt")
+    assert "directed as the store is, not as its comments say.\n" in done.stderr
 
 
 def test_every_option_has_a_keyword() -> None:
