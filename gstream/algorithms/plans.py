@@ -99,11 +99,11 @@ def _with_all_held(session: Session, program: Any) -> Plan:
     """The plan with what the call holds beside its first program, and after it, among the bytes of host memory."""
     engine = session.engine
     planned: Plan = engine.plan(program, stay=session.stays)
-    if session.holds is not None and planned.graph.of:  # pages are the program's, and nothing else is
-        from gstream.planning.page_sources import bytes_of_pages  # loads NumPy
+    if session.holds is not None and planned.graph.of:  # in place of what the program holds
+        from gstream.algorithms.support.part_sweeps import pages_beside  # loads NumPy
 
-        pages = bytes_of_pages(planned.sources, planned.tables, 1, 1)
-        planned = replace(planned, host_bytes=session.holds(planned.graph) | pages)
+        arrays = session.holds(planned.graph)
+        planned = replace(planned, host_bytes=arrays | pages_beside(session, planned, sum(arrays.values())))
     beside, held = engine.beside_bytes, sum(planned.host_bytes.values())
     after = max(0, engine.later_bytes - beside - held)
     more = {"other arrays of the algorithm": beside, "more after the supersteps": after}

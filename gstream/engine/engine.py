@@ -81,7 +81,7 @@ class Engine(LiftedCaps):
         self.exchange = make_exchange(self.devices, ranks, reads_and_writes(store, ranks, self.graph.tables))
         self.note = self.note or self.exchange.note
         self._alone = alone(self.exchange)
-        self.own: Any = OwnSlices(store, ranks, self.exchange.devices)
+        self.own: Any = OwnSlices(store, ranks, self.exchange.devices, self.options.host_memory is not None)
         self.cores = make_beside(self.devices, self.options) if beside else None
         self._server = ThreadPoolExecutor(1, "cores", *QUIET) if beside else None
         self.graph = replace(self.graph, apart=self.exchange.apart)
@@ -228,8 +228,7 @@ class Engine(LiftedCaps):
         began = time.perf_counter()
         limit = self.options.max_supersteps if max_supersteps is None else max_supersteps
         asked = asked or Asked(type(program).__name__)
-        limited = (limit is not None or watch is not None) and not asked.rounds
-        code = self.compile(program, limited=limited)
+        code = self.compile(program, limited=(limit is not None or watch is not None) and not asked.rounds)
         with make_keeper(self.options, self.store.meta, code, limit, asked, self.keeper) as keeper:
             while True:
                 plan = self.plan(program, code, stay)
@@ -249,6 +248,7 @@ class Engine(LiftedCaps):
         if self.options.host_memory is not None:  # what the plan has no room for goes
             needed = code.reads() - {"weight"} | ({"degree"} if code.idempotent else set())
             self.arrays.keep({degrees(self.store, code, plan, name)[0] for name in needed} | {f"heads/{plan.heads}"})
+        self.own.keep(plan.graph.own)
         self._known[plan.weights] |= plan.tables
         if not all(self.sources.serve(table, plan.weights) for table in plan.tables.values()):
             MEMORY.release()  # pages are worth more
@@ -274,7 +274,7 @@ class Engine(LiftedCaps):
                 converged = run.go()
                 value = run.values(stay)
                 self.sources.end_reading()
-                self._note_peak(plan, values_bytes(plan, value))
+                self._peak = max(self._peak, self._held_bytes() + plan.stored_values + values_bytes(plan, value))
         except MemoryError as error:
             raise out_of_memory(plan.host_bytes) from error
         except BaseException:
@@ -294,6 +294,8 @@ class Engine(LiftedCaps):
         Returns kernel.merge of the devices' states. Raises UsageError (no such topology), ResourceError, StoreError.
         """
         self.store.topology(name)  # names the converter's option where the topology is missing
+        if table is None:
+            self.own.keep(None)
         table = table or self.graph.tables[name]
         known = self._known[kernel.needs_weights]
         self.swept[table.name] = known[table.name] = table
@@ -322,7 +324,7 @@ class Engine(LiftedCaps):
         cached, at = [plan.cache_pages for plan in plans], (self.exchange.partition, self.exchange.first)
         coded = self._decode and not keeps_all(table, cached, *at)
         if not self.sources.serve(table, weights, coded) or self._over_cap():
-            left = self.host_memory - self.beside_bytes - self.arrays.nbytes
+            left = self.host_memory - self.beside_bytes - self.arrays.nbytes - self.own.nbytes
             cap, given = self.host_memory, (weights, self.options, self.device_counts)
             sources = plan_sources({table.name: table}, *given, left, cap, {}, self._readers.streamed, coded, True)
             self.sources.prepare(sources, {table.name: table})
@@ -348,6 +350,7 @@ class Engine(LiftedCaps):
                     stream(self.exchange, self.sources, demand, kernel.needs_weights)
                     states = [device.end_sweep() for device in self.devices]
                     undo.pop_all()
+                    self.note_peak()
                     return kernel.merge(states)
         except BaseException:
             self._forget()
@@ -376,9 +379,6 @@ class Engine(LiftedCaps):
         """Tracked bytes of host memory: pages, arrays of vertices, host devices' attributes, bitmaps of slices."""
         hosts = sum(device.memory_bytes for device in [*self.devices, self.cores] if isinstance(device, HostDevice))
         return self.sources.bytes_held + self.arrays.nbytes + hosts + self.own.nbytes
-
-    def _note_peak(self, plan: Plan, values: int) -> None:
-        self._peak = max(self._peak, self._held_bytes() + plan.stored_values + values)
 
     def note_peak(self, more: int = 0) -> None:
         """Take what is held now, with what the caller holds and `more` bytes, into the peak."""

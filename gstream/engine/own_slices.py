@@ -24,7 +24,7 @@ from gstream.engine.part_arrays import PartArrays
 from gstream.hostcode.generate import BLOCK
 from gstream.options.run_options import RunOptions
 from gstream.paging.kept_memory import elements_of
-from gstream.paging.own_ids import OwnIds
+from gstream.paging.own_ids import WORD, OwnIds
 from gstream.paging.ownership import Partition, slices
 from gstream.paging.page_table import PageTable
 from gstream.paging.vertex_arrays import VertexArrays
@@ -84,12 +84,13 @@ def values_bytes(plan: Plan, value: Any) -> int:
 
 class OwnSlices:
     """What is known of such runs on an engine's store. ranks: None where one process does the run. devices: of this
-    one; only host devices have such states."""
+    one; only host devices have such states. capped: its memory is."""
 
-    def __init__(self, store: Store, ranks: Ranks | None, devices: Sequence[Device]) -> None:
+    def __init__(self, store: Store, ranks: Ranks | None, devices: Sequence[Device], capped: bool = False) -> None:
         self._store, self._devices = store, [device for device in devices if isinstance(device, HostDevice)]
         local = ranks is not None and store.meta.parts and len(self._devices) == len(devices)
         self._ranks = ranks if local else None
+        self._capped = self._ranks is not None and self._ranks.any(capped)
         self._exchanges: dict[str, OwnSliceExchange] = {}  # by the name of the ids, which are numbered for each
         self._parts: dict[str, PartArrays] = {}  # by the same name
 
@@ -121,6 +122,14 @@ class OwnSlices:
         lacks = self._ranks.any(not fits)  # slices differ: what fits one rank may be too much for another
         return make(graph) if plan is None or lacks else plan
 
+    def keep(self, ids: OwnIds | None) -> None:
+        """Free the bitmaps of all choices of vertices but `ids`, where memory is capped on any rank: caps of what works
+        with values of all vertices have no room for them. All ranks make this call alike."""
+        if self._capped:
+            name = "" if ids is None else ids.name
+            self._exchanges = {key: made for key, made in self._exchanges.items() if key == name}
+            self._parts = {key: made for key, made in self._parts.items() if key == name}
+
     def exchange_of(self, plan: Plan) -> OwnSliceExchange | None:
         """How ranks agree in a run that was planned so."""
         return None if plan.graph.own is None else self._exchanges[plan.graph.own.name]
@@ -132,6 +141,8 @@ class OwnSlices:
             return None
         known = {table.name: table for table in tables}
         ids = self._ids(self._ranks, known, trace)
+        if self._capped:
+            self._exchanges[ids.name].forget()  # sweeps have mirrors of their own
         if ids.name not in self._parts:
             numbered = {name: ids.table(table, self._store.topology(name).reader) for name, table in known.items()}
             part = _Part(self._store, self._ranks, known)
@@ -192,8 +203,12 @@ class _Part:
 
     def read_and_written(self, ways: Sequence[tuple[str, str]]) -> tuple[np.ndarray, np.ndarray]:
         """A pull reads what its pages name, and writes to vertices that they list; a push the other way round."""
-        found = [self.bits(name)[:: 1 if way == "pull" else -1] for way, name in ways]
-        return np.bitwise_or.reduce([read for read, _ in found]), np.bitwise_or.reduce([to for _, to in found])
+        reads, writes = (np.zeros(-(-self._store.meta.vertices // WORD), np.uint64) for _ in range(2))
+        for way, name in ways:
+            named, listed = self.bits(name)
+            reads |= named if way == "pull" else listed
+            writes |= listed if way == "pull" else named
+        return reads, writes
 
     def _named(self, topology: str) -> np.ndarray:
         return self._store.array(f"topology/{topology}/reads").read()

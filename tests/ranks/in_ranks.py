@@ -23,6 +23,7 @@ import gstream
 from gstream.algorithms.execute import session_of
 from gstream.algorithms.registry import ALGORITHMS
 from gstream.algorithms.support.refusal import CertificateError
+from gstream.devices.host import streamed_sums
 from gstream.devices.ranks import Ranks
 from gstream.engine import delta_stepping
 from gstream.engine.engine import Engine
@@ -31,7 +32,7 @@ from gstream.options.run_options import RunOptions
 from gstream.programs.pagerank import PageRank
 from gstream.results.result import Result
 from gstream.telemetry.trace import ChromeTrace
-from pagestore.errors import UsageError
+from pagestore.errors import CapError, UsageError
 from tests import quick
 
 
@@ -113,6 +114,34 @@ def peaks(folder: Path, ranks: Ranks) -> dict[str, tuple[int, int]]:
             planned = sum(graph.plan(what, **own)["host_bytes"].values())
             answer = graph.execute(what, own) if isinstance(what, str) else graph.run(what)
             found[name] = answer.summary["stats"]["peak_memory_bytes"], planned
+    return found
+
+
+CAPPED = {  # the name of a call: what it is, whether its certificate is made, and by how much the cap is raised
+    "whole": (("wide", "pagerank", {"iterations": 2}), False, 1.0), "kernels": (("wide", "kcore", {}), False, 1.0),
+    "search": (("weighted", "sssp", {"source": 1}), False, 1.0), "trees": (("wide", "wcc", {}), False, 1.2),
+    "certificate": (("wide", "bfs", {"source": 1}), True, 1.2),
+}  # fmt: skip
+
+
+def capped(folder: Path, ranks: Ranks) -> dict[str, tuple[int, int]]:
+    """(the most bytes that a rank holds by its own counters, the cap) of runs on parts with the least cap that is named
+    by a refusal, or some more."""
+    found = {}
+    for name, ((store, what, own), certify, more) in CAPPED.items():
+        options = {"devices": "host", "threads": 1, "ranks": ranks}
+
+        def run(cap: int, store=store, what=what, own=own, certify=certify, options=options) -> Result:
+            parts = folder / f"{store}.{ranks.size}.parts"
+            with gstream.open(parts, **options, host_memory=cap) as graph:
+                return graph.execute(what, own, certify)
+
+        try:
+            run(1)
+            raise AssertionError("a cap of one byte is enough")
+        except CapError as error:
+            cap = int(more * max(ranks.everybody(error.need)))
+        found[name] = run(cap).summary["stats"]["peak_memory_bytes"], cap
     return found
 
 
@@ -254,8 +283,10 @@ def main() -> None:
     found["drawn graphs"] = of_drawn_graphs(folder, ranks, 6) if "betweenness" in sys.argv else ""
     kinds = tuple(CHANGING) if "betweenness" in sys.argv else ("min",)
     found["volumes"], found["room"] = volumes(folder, ranks, run, kinds), room(folder, ranks)
-    found["peaks"] = peaks(folder, ranks)
+    found["peaks"], found["capped"] = peaks(folder, ranks), capped(folder, ranks)
+    on_the_way, streamed_sums.ON_THE_WAY = streamed_sums.ON_THE_WAY, 1  # as where other ranks are behind
     found["apart"], found["noticed"] = apart(folder, ranks), noticed(folder, ranks)
+    streamed_sums.ON_THE_WAY = on_the_way
     found["state"], found["streamed"] = state(folder, ranks), streamed(folder, ranks)
     (folder / f"{ranks.rank}.json").write_text(json.dumps(found))
     ranks.wait()

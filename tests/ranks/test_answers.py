@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from choice import MODE, also
-from in_ranks import PLANNED
+from in_ranks import CAPPED, PLANNED
 from kept_calls import CALLS
 from rank_cases import CASES, REFUSED, WIDE
 from rank_processes import HERE, mpiexec, split_all
@@ -73,6 +73,13 @@ def test_a_plan_of_slices_is_what_a_rank_holds(outcome, name):
     """But for buffers of a bounded size, which plans leave out; of mirrors they have the most of any part."""
     counted, planned = max(found["peaks"][name] for found in outcome)
     assert 0.93 * planned < counted <= 1.02 * planned
+
+
+@pytest.mark.parametrize("name", CAPPED)
+def test_a_rank_holds_no_more_than_its_cap(outcome, name):
+    """Bitmaps of mirrors are counted, or go where a run has values of all vertices. Pages fill what is left."""
+    for held, cap in (found["capped"][name] for found in outcome):
+        assert 0.8 * cap < held <= cap
 
 
 def test_sums_go_to_other_ranks_while_pages_stream(outcome):

@@ -65,8 +65,8 @@ def labels_of_slices(session: Session, part: PartArrays, name: str) -> RankValue
         _tell(part, parent, label, changed)
         if not part.ranks.any(bool(changed.any())):
             break
+    session.reserve(label[part.own])
     own = label[part.own].copy()
-    session.reserve(own)
     session.release(parent, label, changed)
     return part.values(own)
 

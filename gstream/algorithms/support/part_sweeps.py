@@ -12,7 +12,7 @@ from gstream.algorithms.support.session import Session
 from gstream.devices.ranks import Ranks
 from gstream.engine.part_arrays import PartArrays
 from gstream.planning.memory_fit import mirror_bytes
-from gstream.planning.page_sources import bytes_of_pages
+from gstream.planning.page_sources import bytes_of_pages, plan_sources
 from gstream.planning.plan import Plan
 from pagestore.errors import CapError
 
@@ -31,6 +31,13 @@ def plan_of_slices(session: Session, program: Any) -> Plan | None:
     except CapError:
         return None
     return planned if planned.graph.of else None
+
+
+def pages_beside(session: Session, planned: Plan, held: int) -> dict[str, int]:
+    """Bytes that pages take, by name, where page kernels that hold so much sweep what the program of a plan reads."""
+    engine, tables = session.engine, planned.tables
+    room, cap = engine.host_memory - engine.beside_bytes - held, engine.host_memory
+    return bytes_of_pages(plan_sources(tables, planned.weights, engine.options, (1, 1), room, cap, {}), tables, 1, 1)
 
 
 def bytes_beside(session: Session, planned: Plan) -> int:

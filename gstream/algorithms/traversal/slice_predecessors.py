@@ -76,8 +76,8 @@ def predecessors_of_slices(session: Session, distance: Any, weighted: bool) -> R
         there = some != dtype.type(session.none)
         some[there] = names[some[there]]
     part.mirrors.reduce(found, np.minimum)
+    session.reserve(found[part.own])
     own_found = found[part.own].copy()
-    session.reserve(own_found)
     session.release(near, found, names, bits)
     return distance.alike(own_found)
 

@@ -53,6 +53,10 @@ class OwnSliceExchange(RankExchange):
         """Of bitmaps of mirrors."""
         return sum(mirrors.nbytes for mirrors, _ in self._known.values())
 
+    def forget(self) -> None:
+        """Free bitmaps of mirrors, until the next run."""
+        self._known.clear()
+
     def follow(self, tables: dict[str, PageTable]) -> None:
         self._ways = tuple(sorted((way, table.name) for way, table in tables.items()))
 
@@ -62,7 +66,14 @@ class OwnSliceExchange(RankExchange):
         if key not in self._known:  # one, as those of a run are as large as bitmaps of all vertices
             mirrors = self._made()
             self._known = {key: (mirrors, StreamedSums(self.ranks, mirrors, self.ids, self._trace))}
-        self._mirrors, self._sums = self._known[key]
+
+    @property
+    def _mirrors(self) -> Mirrors:
+        return next(iter(self._known.values()))[0]
+
+    @property
+    def _sums(self) -> StreamedSums:
+        return next(iter(self._known.values()))[1]
 
     def _made(self) -> Mirrors:
         """Values that are combined where they lie, or tell what is done, are read where they are written, too."""

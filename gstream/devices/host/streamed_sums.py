@@ -2,7 +2,8 @@
 
 Pages come in the order of their vertices, and a vertex outside of large pages has its list in one page. So the sums of
 all vertices below the next page's first one are whole. They go piece by piece; the ranks of their slices take them
-between batches of their own, as nothing else adds to these vertices (hubs are added up apart).
+between batches of their own, as nothing else adds to these vertices (hubs are added up apart). Where those are behind,
+sums wait in the array: what is on its way takes memory that no plan counts.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from gstream.telemetry.trace import Trace
 
 PIECES = 8  # of a slice, at least; and launches of pages that are in memory already
 ENDLESS = 1 << 62
+ON_THE_WAY = 64 << 20  # bytes that a rank has given and others have not taken, from which on it gives no more
 
 
 class _Piece(NamedTuple):
@@ -77,7 +79,7 @@ class StreamedSums:
 
     def passed(self, number: int) -> None:
         """Sums of all vertices below `number` are whole: give what is, and take what has come."""
-        while self._left and self._left[0].until <= number:
+        while self._left and self._left[0].until <= number and self._has_room():
             piece = self._left.popleft()
             sums = self._array[self._mirrors.written_there(piece.there)]
             if len(sums):
@@ -88,10 +90,16 @@ class StreamedSums:
     def finish(self) -> None:
         """Return when the own slice has the sums of all ranks, and they have this rank's."""
         self.passed(ENDLESS)
-        while self._given or self._taken:
+        while self._given or self._taken or self._left:
             waiting = [one.request for one in self._given] + [one.request for one in self._taken.values()]
             self._ranks.wait_for_any(waiting)
-            self._look()
+            self.passed(ENDLESS)
+
+    def _has_room(self) -> bool:
+        if sum(one.sums.nbytes for one in self._given) < ON_THE_WAY:
+            return True
+        self._look()
+        return sum(one.sums.nbytes for one in self._given) < ON_THE_WAY
 
     def _expect(self, source: int) -> None:
         """Take the next piece of the own slice that a rank gives something of."""
