@@ -1,8 +1,9 @@
-"""Machine code for `make test`, made by Numba in two thirds of the time.
+"""Machine code for `make test`, made by Numba in half of the time.
 
 Compiling is most of `make test`. A third of it is LLVM's work: it optimizes each function alone, then twice with all
 that it calls, and chooses instructions with care. Graphs of tests are too small to repay that. Here LLVM makes
-registers of variables and removes what is not used; sums keep their order, so that answers are the same bits.
+registers of variables and removes what is not used; sums keep their order, so that answers are the same bits. A sixth
+of what is left is found again and again for the same types, or for nobody: here it is kept, or not found.
 `make test-rest` and `make test-all` compile as users do.
 
 Such code, and what runs of it teach about this machine's speed, are no user's: both lie in .pytest_cache. Variables say
@@ -12,6 +13,7 @@ so to the commands that tests start, which compile as users do what they don't f
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +34,25 @@ def compile_quickly() -> None:
     if named != str(FOLDERS["NUMBA_CACHE_DIR"]) or any(map(caches.why_refused, FOLDERS.values())):
         return
     os.environ.update({name: str(folder) for name, folder in FOLDERS.items()})  # before Numba looks at them
+    os.environ["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"  # it tries types by errors that nobody sees
     from llvmlite import binding
-    from numba.core import codegen, config
+    from llvmlite import ir as llvm
+    from numba.core import codegen, config, event, ir, postproc
+    from numba.core.types.functions import BaseFunction
 
     passes, made = getattr(binding, "ModulePassManager", None), codegen.CPUCodegen
     known = hasattr(made, "_module_pass_manager") and hasattr(codegen.CPUCodeLibrary, "_optimize_functions")
+    known = known and hasattr(event, "_registered") and hasattr(ir.Inst, "_rec_list_vars")
+    known = known and hasattr(postproc, "VariableLifetime")
     if known and all(hasattr(passes, name) for name in PASSES):
         config.OPT = type(config.OPT)(0)  # how instructions are chosen
         codegen.CPUCodeLibrary._optimize_functions = _leave_functions
         codegen.CPUCodeLibrary._optimize_final_module = _tidy
+        BaseFunction.get_call_type = _remembered(BaseFunction.get_call_type)
+        llvm.Type.get_abi_size = _sized(llvm.Type.get_abi_size)
+        postproc.PostProcessor.run = _without_lifetimes(postproc.PostProcessor.run)
+        ir.Inst._rec_list_vars = _variables_in
+        _tell_listeners_alone()
 
 
 def go_on() -> None:
@@ -61,3 +73,84 @@ def _tidy(self: Any) -> None:
     for name in PASSES:
         getattr(passes, name)()
     passes.run(self._final_module, builder)
+
+
+def _remembered(usual: Any) -> Any:
+    """What an operator or a function of Numba's gives for types is found once."""
+    signatures: dict[Any, Any] = {}
+
+    def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
+        key = self, context, args, tuple(dict(kws).items())
+        try:
+            found = signatures.get(key)
+        except TypeError:  # a slice has no hash
+            return usual(self, context, args, kws)
+        if found is None:
+            found = signatures[key] = usual(self, context, args, kws)
+        return found
+
+    return get_call_type
+
+
+def _sized(usual: Any) -> Any:
+    """A type's size is found once: LLVM reads a module for it."""
+    sizes: dict[Any, int] = {}
+
+    def get_abi_size(self: Any, target_data: Any, context: Any = None) -> int:
+        key = str(self), target_data
+        if context is not None or "%" in key[0]:  # the name of a type says nothing of its size
+            return usual(self, target_data, context)
+        if key not in sizes:
+            sizes[key] = usual(self, target_data)
+        return sizes[key]
+
+    return get_abi_size
+
+
+def _without_lifetimes(usual: Any) -> Any:
+    """How long variables live is asked by the last pass alone, of the ten that find it."""
+    from numba.core import postproc, transforms
+
+    def run(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+        function = self.func_ir
+        if emit_dels or function.is_generator:
+            usual(self, emit_dels, extend_lifetimes)
+        else:
+            function.blocks = transforms.canonicalize_cfg(function.blocks)
+            function.variable_lifetime, function.generator_info = postproc.VariableLifetime(function.blocks), None
+
+    return run
+
+
+def _variables_in(self: Any, value: Any) -> list[Any]:
+    """Variables of an instruction's parts, without a call for each part."""
+    from numba.core import ir
+
+    if isinstance(value, ir.Var):
+        return [value]
+    if isinstance(value, ir.Inst):
+        return value.list_vars()
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return []
+    found: list[Any] = []
+    for part in value:
+        if isinstance(part, ir.Var):
+            found.append(part)
+        elif not isinstance(part, str | int | ir.Loc):
+            found += _variables_in(self, part)
+    return found
+
+
+def _tell_listeners_alone() -> None:
+    """Events that nobody listens to are not made: one comes with each call of LLVM. Nobody reads the times of locks."""
+    from numba.core import event
+
+    registered, tell, begin, end = event._registered, event.trigger_event, event.start_event, event.end_event
+    event.trigger_event = lambda kind, data=None: tell(kind, data) if registered[kind] else nullcontext()
+    event.start_event = lambda kind, data=None: begin(kind, data) if registered[kind] else None
+    event.end_event = lambda kind, data=None, exc_details=None: (
+        end(kind, data, exc_details) if registered[kind] else None
+    )
+    event.install_timer = lambda kind, callback: nullcontext()
