@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from functools import partial
 
 import choice
@@ -112,7 +113,8 @@ def test_messages_of_edges(store, made, monkeypatch, devices):
 def test_lists_that_do_not_ascend(store, made, monkeypatch, order):
     """They are cut anywhere, and every edge counts all the same."""
     monkeypatch.setattr(
-        "gstream.devices.gpu.program_work.tiles_of", lambda state, pages: tiles_of(state, turned(pages, order))
+        "gstream.devices.gpu.program_work.tiles_of",
+        lambda state, pool, pages: tiles_of(state, pool, turned(pages, order)),
     )
     np.testing.assert_allclose(ranks(store, devices=["cuda"]), ranks(store), rtol=2e-6)
     assert len(made) == 1
@@ -135,6 +137,32 @@ def turned(pages, order):
 
 @needs_gxx
 @pytest.mark.usefixtures("standin_gpu")
+@pytest.mark.parametrize("share", [0.25, 0])
+def test_pieces_stay_for_the_next_run(store, made, monkeypatch, share):
+    """Unless they take more of what a run leaves; and go for a sweep, which has no memory planned beside it."""
+    monkeypatch.setattr(gputiles, "KEEP_SHARE", share)
+    cuts: list[gputiles.Cut] = []
+    usual = gputiles.Pieces._cut_lists
+    monkeypatch.setattr(gputiles.Pieces, "_cut_lists", lambda *given: cuts.append(given[0].cut) or usual(*given))
+    wanted = ranks(store)
+    with Engine(store, RunOptions(devices=["cuda"])) as engine:
+        for number in range(1, 4):
+            held = engine.devices[0].memory_bytes
+            found = engine.run(PageRank(tolerance=0.0), max_supersteps=PATIENCE + 4).value
+            np.testing.assert_allclose(found, wanted, rtol=2e-6)
+            assert len(made) == number and len(cuts) == (1 if share else number)
+            assert (made[-1]._of is made[0]._of) == (number == 1 or share > 0)
+        assert engine.devices[0].memory_bytes == held
+        pool = engine.devices[0].kept_pool
+        assert (pool.made is not None) == (share > 0)
+        plan = replace(engine.plan(PageRank()).device_plans[0], spare_bytes=0)
+        with engine.devices[0].gpu:
+            engine.devices[0]._make_pool(plan, {name: of.table for name, of in pool.tables.items()}, False)
+        assert engine.devices[0].kept_pool is pool and pool.made is None
+
+
+@needs_gxx
+@pytest.mark.usefixtures("standin_gpu")
 def test_nothing_is_cut_where_pages_may_go(store, made):
     ranks(store, devices=["cuda"], cache="0")
     assert not made
@@ -146,15 +174,15 @@ def test_nothing_is_cut_where_pages_may_go(store, made):
 @pytest.mark.parametrize("number", choice.seeds(3, range(10)))
 def test_without_memory_pulls_are_as_before(store, made, monkeypatch, number):
     """The n-th array of them can't be had."""
-    empty, calls = Tiles._empty, []
+    room_for, calls = gputiles.room_for, []
 
-    def fails(tiles, *given):
+    def fails(*given):
         calls.append(given)
         if len(calls) == number + 1:
             raise standin.MemoryError("made up") if number % 2 else DeviceMemoryError("made up")
-        return empty(tiles, *given)
+        return room_for(*given)
 
-    monkeypatch.setattr(Tiles, "_empty", fails)
+    monkeypatch.setattr(gputiles, "room_for", fails)
     found = ranks(store, devices=["cuda"])
     np.testing.assert_allclose(found, ranks(store), rtol=2e-6)
     assert not made and len(calls) == number + 1  # and it is not tried again
@@ -188,7 +216,7 @@ def test_blocks_leave_tiles_to_others_that_are_nearly_done(tmp_path, made, monke
             return usual(tiles)
         state, gpu = tiles._state, tiles._state.gpu
         state.wait()
-        firsts = gpu.fetch(tiles._firsts.address, tiles._firsts.count, np.uint64, state.stream).astype(np.int64)
+        firsts = gpu.fetch(tiles._of.firsts.address, tiles._of.firsts.count, np.uint64, state.stream).astype(np.int64)
         ends = firsts[tiles._cut.base.astype(np.int64)]
         claims = -(-np.diff(ends) // 32)[: tiles._claims.count]
         claims[-1] = ends[-1]  # all of the rest

@@ -56,5 +56,6 @@ def test_ranks_are_those_of_whole_lists(store, monkeypatch, devices, piece_edges
         for _ in range(2):
             found = engine.run(PageRank(tolerance=0.0), max_supersteps=supersteps).value
             np.testing.assert_allclose(found, wanted, rtol=1e-6)
-    assert len(made) == 2 * len(devices.split(",")) and all(tiles is not None for tiles in made)
+    assert len(made) == len(devices.split(","))  # the second run has the pieces of the first one
+    assert all(tiles is not None for tiles in made)
     assert all((len(tiles._cut.range_rows) > 1) == (range_share < 1) for tiles in made)

@@ -166,7 +166,7 @@ class GpuDevice(Device):
                 lane.value = self.gpu.empty(reach, job.code.value_dtype)
                 lane.degree = self.gpu.empty(reach if job.code.uses_degree else 0, job.host.degree.dtype)
                 lane.message = self.gpu.empty(reach if job.code.premessage else 0, message_dtype(job.code))
-            self._work = ProgramWork(self._state)
+            self._work = ProgramWork(self._state, self.pool)
             self._queue = BatchQueue(self.gpu, self, self.pool, self._work, self.spans)
             self.merges = Stopwatch(self.gpu)
 
@@ -179,6 +179,8 @@ class GpuDevice(Device):
                 self.gpu.shelves.free()  # jobs of another plan take arrays of other sizes
         if self.kept_pool is None:
             self.kept_pool = PagePool(self.gpu, plan, tables, weights)
+        elif self.kept_pool.made is not None and self.kept_pool.made.memory_bytes > plan.spare_bytes:
+            self.kept_pool.keep_made(None)
 
     def _in_the_end(self, call: Callable[[], None]) -> None:
         """Call in the GPU's context; an error of CUDA that shows here only follows one that is on its way."""

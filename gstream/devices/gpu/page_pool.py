@@ -159,8 +159,10 @@ class PagePool(Memory):
     told, course, over: of supersteps made ahead: pinned rows in which they tell what they were, what they begin from,
     and events. kept: coded pages that stay, by topology. far: the lane of launches over pages in host memory.
     held_claims: address of the claims (cuda/pages.cuh) of launches over cached pages, which come one after the other;
-    lanes have their own.
+    lanes have their own. made: what was made of pages that stay, for runs to come; None: nothing.
     """
+
+    made: Memory | None = None
 
     def __init__(self, gpu: Gpu, plan: DevicePlan, tables: dict[str, PageTable], weights: bool) -> None:
         super().__init__(gpu)
@@ -194,7 +196,14 @@ class PagePool(Memory):
 
     @property
     def memory_bytes(self) -> int:
-        return super().memory_bytes + sum(lane.memory_bytes for lane in self.all_lanes)
+        made = 0 if self.made is None else self.made.memory_bytes
+        return super().memory_bytes + made + sum(lane.memory_bytes for lane in self.all_lanes)
+
+    def keep_made(self, made: Memory | None) -> None:
+        """Keep this instead of what was kept; nothing that works with that may be queued."""
+        if self.made is not None:
+            self.made.free()
+        self.made = made
 
     def launch(
         self, table: PageTable, numbers: np.ndarray, rows: np.ndarray, lane: Lane | None = None, stream: Any = None
@@ -222,6 +231,7 @@ class PagePool(Memory):
     def free(self) -> None:
         """Give memory and streams back; nothing may be queued."""
         super().free()
+        self.keep_made(None)
         for lane in self.all_lanes:
             lane.free()
         self.lanes, self.over, self.copies = [], [], None  # not later, when an error's traceback lets go of this pool

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gstream.devices.gpu.page_pool import Launch
+from gstream.devices.gpu.page_pool import Launch, PagePool
 from gstream.devices.gpu.stream_lane import Lane
-from gstream.devices.gpu.tiles import PATIENCE, Tiles, tiles_of
+from gstream.devices.gpu.tiles import PATIENCE, Tiles, kept_tiles, tiles_of
 from gstream.devices.gpu.vertex_state import GpuState
 from gstream.devices.job import Step
 
@@ -14,8 +14,8 @@ from gstream.devices.job import Step
 class ProgramWork:
     """The kernels of one job (a gstream.devices.gpu.batch_queue.Work); `begin` says which step."""
 
-    def __init__(self, state: GpuState) -> None:
-        self.state, self.stream, self.queued = state, state.stream, state.queued
+    def __init__(self, state: GpuState, pool: PagePool) -> None:
+        self.state, self.stream, self.queued, self._pool = state, state.stream, state.queued, pool
         self.ready = state.gpu.event()
         self._step: Step | None = None
         self._last: Launch | None = None  # over cached pages; how often it came again, and its tiles
@@ -89,11 +89,11 @@ class ProgramWork:
         if self.state.code.idempotent or self.state.code.vector or pages.lane is not None:
             return None
         if pages is not self._last:
-            self._last, self._again, self._tiles = pages, 0, None
-            return None
+            self._last, self._again, self._tiles = pages, 0, kept_tiles(self.state, self._pool, pages)
+            return self._tiles
         self._again += 1
-        if self._again == PATIENCE:
-            self._tiles = tiles_of(self.state, pages)
+        if self._again == PATIENCE and self._tiles is None:
+            self._tiles = tiles_of(self.state, self._pool, pages)
         return self._tiles
 
     @property

@@ -4,7 +4,7 @@ What bounds a pull is how many values L2 can look up. Shared memory has no such 
 tile. Where a list is long, enough of its neighbours lie in one tile for a piece of it to be worth a warp's while. What
 comes behind a list's tiles is looked up in L2, which need not hold the values of all: it is cut by ranges that L2 does
 hold, and all blocks read from the same one at a time. Cutting takes as long as some supersteps save, so it is done when
-the same pages have been asked for several times.
+the same pages have been asked for several times, and kept for the next run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy as np
 from gstream.devices.attributes import message_dtype
 from gstream.devices.gpu.arrays import Array
 from gstream.devices.gpu.driver import DeviceMemoryError
-from gstream.devices.gpu.page_pool import Launch
+from gstream.devices.gpu.memory import Memory
+from gstream.devices.gpu.page_pool import Launch, PagePool
 from gstream.devices.gpu.vertex_state import GpuState
 from gstream.paging.page_table import PageTable
 from pagestore.layout import ROW
@@ -32,6 +33,7 @@ RANGE_SHARE = 0.25  # of L2, that the values of a range fill: each of its halves
 MOST_RANGES = 32
 LEAST_GAIN = 0.02  # of all edges, that tiles must serve beside the first, which shared memory serves anyway
 PREFIX_STRETCH = 4096  # counters, as cuda/prefix.cu has it
+KEEP_SHARE = 0.25  # of the memory that a run leaves, which pieces may take until the next one
 ROW_BYTES, PIECE_BYTES = 24, 16  # cuda/pieces.cuh
 LONGEST = 1e30  # stands for the length of a list in large pages
 
@@ -111,75 +113,101 @@ def _edges_before(table: PageTable, vertices: np.ndarray) -> np.ndarray:
     return np.interp(vertices, first, before)
 
 
+def room_for(state: GpuState, memory: Memory, held: int, count: int, dtype: Any) -> Array:
+    """Room in `memory` for so many elements beside `held` bytes, out of what the run's plan leaves. Raises
+    cuda.MemoryError, and DeviceMemoryError where the plan leaves too little."""
+    if held + count * np.dtype(dtype).itemsize > state.plan.spare_bytes:
+        raise DeviceMemoryError("no room for pieces of lists")
+    return memory.take(count, dtype)
+
+
+class Pieces(Memory):
+    """The pieces that lists of a launch's pages are cut into. They stay with the pages where they take a small part of
+    the memory that a run leaves, else until it ends.
+
+    rows, base, firsts, pieces: as cuda/pieces.cuh has them; tiling: kernels' arguments from base to range_width.
+    made_bytes: what they took with what the run that made them holds beside them.
+    """
+
+    def __init__(self, state: GpuState, pages: Launch, cut: Cut) -> None:
+        """Raises as `room_for`."""
+        super().__init__(state.gpu)
+        self._of, self._widths, self.cut = pages, widths(state), cut
+        self.made_bytes = 0
+        try:
+            self._cut_lists(state, pages)
+        except (DeviceMemoryError, state.gpu.cuda.MemoryError):
+            state.wait()  # for kernels that use the arrays
+            self.free()
+            raise
+
+    def _take(self, state: GpuState, count: int, dtype: Any, memory: Memory | None = None) -> Array:
+        """memory: of arrays that only the run itself needs."""
+        array = room_for(state, self if memory is None else memory, self.made_bytes, count, dtype)
+        self.made_bytes += array.nbytes
+        return array
+
+    def _cut_lists(self, state: GpuState, launch: Launch) -> None:
+        cut, known = self.cut, launch.table
+        pages = np.zeros((len(cut.pages) + 1, 4), np.uint32)
+        pages[:-1, 0] = launch.rows[np.searchsorted(launch.numbers, cut.pages)]
+        pages[:, 1], pages[:-1, 2], pages[:-1, 3] = cut.rows, known.part_of[cut.pages], known.carries[cut.pages]
+        base, rows, cells = cut.base, int(cut.rows[-1]), int(cut.base[-1])
+        listed = self._take(state, pages.size, pages.dtype, state)
+        self.gpu.write(listed.address, pages)
+        self.rows = self._take(state, rows * ROW_BYTES, np.uint8)
+        self.base = self._take(state, base.size, base.dtype)
+        self.gpu.write(self.base.address, base)
+        self.firsts = self._take(state, cells + 1, np.uint64)
+        cuts = self._take(state, cells, np.uint32, state)
+        stretches = -(-(cells + 1) // PREFIX_STRETCH)
+        sums = self._take(state, stretches, np.uint64, state)
+        words, page_words = launch.words, known.table.layout.words
+        width, range_width, _ = self._widths
+        self.tiling = (self.base.address, len(cut.tile_rows), width, len(cut.range_rows), range_width)
+        state.launch(
+            "list_rows_kernel", state.blocks(rows, 256), words, page_words, known.parts.address,
+            known.place_of.address, listed.address, len(cut.pages), state.job.vertices, self.rows.address,
+        )  # fmt: skip
+        state.launch(
+            "cut_rows_kernel", state.blocks(cells, 256), words, self.rows.address, *self.tiling, cuts.address
+        )  # fmt: skip
+        given = (self.rows.address, *self.tiling, cuts.address, self.firsts.address)
+        state.launch("count_pieces_kernel", state.blocks(cells + 1, 256), *given)
+        state.launch("sum_stretches_kernel", stretches, self.firsts.address, cells + 1, sums.address)
+        state.launch("prefix_kernel", stretches, self.firsts.address, cells + 1, sums.address)
+        self.count = int(state.get(self.firsts, cells, 1)[0])
+        self.pieces = self._take(state, self.count * PIECE_BYTES, np.uint8)
+        state.launch("make_pieces_kernel", state.blocks(cells, 256), *given, self.pieces.address)
+
+    def are_of(self, state: GpuState, pages: Launch) -> bool:
+        """Whether they are those of this launch's pages, where these are, for a program's values."""
+        same = self._of.table is pages.table and self._widths == widths(state)
+        return same and np.array_equal(self._of.numbers, pages.numbers) and np.array_equal(self._of.rows, pages.rows)
+
+
 class Tiles:
-    """Pieces of the lists of one launch's pages on a GPU.
+    """What sums up pieces of lists in one run.
 
     rest: the launch over its other pages; None: there are none.
     """
 
-    def __init__(self, state: GpuState, pages: Launch, cut: Cut) -> None:
-        """Raises cuda.MemoryError, and DeviceMemoryError where the run's plan leaves too little."""
-        self._state, self._pages, self._cut = state, pages, cut
-        self._made: list[Array] = []
-        try:
-            self._cut_lists()
-        except (DeviceMemoryError, state.gpu.cuda.MemoryError):
-            state.wait()  # for kernels that use the arrays
-            for array in self._made:
-                array.free()
-            raise
+    def __init__(self, state: GpuState, pages: Launch, pieces: Pieces, held: int) -> None:
+        """held: bytes of pieces, and of what was made with them. Raises as `room_for`."""
+        self._state, self._pages, self._of, self._cut, self._held = state, pages, pieces, pieces.cut, held
+        self._sums = self._empty(pieces.count, state.code.got_dtype)
+        self._claims = self._empty(len(self._cut.edges), np.uint64)
+        kernel = state.kernels["pull_tiles_kernel"]
+        self._blocks, self._shared = kernel.blocks(-(-pieces.count // 32)), state.hot[1]
+        starts = first_tiles(self._cut.edges[:-1] + PIECE_COST * self._cut.tile_rows, self._blocks)
+        self._starts = self._empty(starts.size, starts.dtype)
+        state.gpu.write(self._starts.address, starts)
         self.rest = self._launch_of_rest()
 
     def _empty(self, count: int, dtype: Any) -> Array:
-        """Room for so many elements, which is given back when the run ends, out of what its plan leaves."""
-        held = sum(made.nbytes for made in self._made) + count * np.dtype(dtype).itemsize
-        if held > self._state.plan.spare_bytes:
-            raise DeviceMemoryError("no room for pieces of lists")
-        array = self._state.gpu.empty(count, dtype, again=True)
-        self._made.append(array)
-        self._state.arrays.append(array)
+        array = room_for(self._state, self._state, self._held, count, dtype)
+        self._held += array.nbytes
         return array
-
-    def _copy(self, values: np.ndarray) -> Array:
-        array = self._empty(values.size, values.dtype)
-        self._state.gpu.write(array.address, values)
-        return array
-
-    def _cut_lists(self) -> None:
-        state, cut, known = self._state, self._cut, self._pages.table
-        pages = np.zeros((len(cut.pages) + 1, 4), np.uint32)
-        pages[:-1, 0] = self._pages.rows[np.searchsorted(self._pages.numbers, cut.pages)]
-        pages[:, 1], pages[:-1, 2], pages[:-1, 3] = cut.rows, known.part_of[cut.pages], known.carries[cut.pages]
-        base, rows, cells = cut.base, int(cut.rows[-1]), int(cut.base[-1])
-        listed = self._copy(pages)
-        self._rows = self._empty(rows * ROW_BYTES, np.uint8)
-        self._base = self._copy(base)
-        self._firsts = self._empty(cells + 1, np.uint64)
-        cuts = self._empty(cells, np.uint32)
-        stretches = -(-(cells + 1) // PREFIX_STRETCH)
-        sums = self._empty(stretches, np.uint64)
-        words, page_words = self._pages.words, known.table.layout.words
-        tiling = (self._base.address, len(cut.tile_rows), tile_width(state), len(cut.range_rows), range_width(state))
-        state.launch(
-            "list_rows_kernel", state.blocks(rows, 256), words, page_words, known.parts.address,
-            known.place_of.address, listed.address, len(cut.pages), state.job.vertices, self._rows.address,
-        )  # fmt: skip
-        state.launch(
-            "cut_rows_kernel", state.blocks(cells, 256), words, self._rows.address, *tiling, cuts.address
-        )  # fmt: skip
-        given = (self._rows.address, *tiling, cuts.address, self._firsts.address)
-        state.launch("count_pieces_kernel", state.blocks(cells + 1, 256), *given)
-        state.launch("sum_stretches_kernel", stretches, self._firsts.address, cells + 1, sums.address)
-        state.launch("prefix_kernel", stretches, self._firsts.address, cells + 1, sums.address)
-        pieces = int(state.get(self._firsts, cells, 1)[0])
-        self._pieces = self._empty(pieces * PIECE_BYTES, np.uint8)
-        self._sums = self._empty(pieces, state.code.got_dtype)
-        self._claims = self._empty(len(cut.edges), np.uint64)
-        state.launch("make_pieces_kernel", state.blocks(cells, 256), *given, self._pieces.address)
-        kernel = state.kernels["pull_tiles_kernel"]
-        self._blocks, self._shared = kernel.blocks(-(-pieces // 32)), state.hot[1]
-        self._starts = self._copy(first_tiles(cut.edges[:-1] + PIECE_COST * cut.tile_rows, self._blocks))
-        self._tiling = tiling
 
     def _launch_of_rest(self) -> Launch | None:
         pages, table = self._pages, self._pages.table
@@ -200,19 +228,19 @@ class Tiles:
         self._state.queued += [
             f"{name} of {self._state.unit.program}" for name in ("pull_tiles_kernel", "add_pieces_kernel")
         ]
-        state, firsts, tiling = self._state, self._firsts.address, self._tiling
+        state, firsts, tiling = self._state, self._of.firsts.address, self._of.tiling
         name = self._pages.table.table.name
         source = (state.value if state.source is None else state.source).address
         state.gpu.fill(self._claims, 0, state.stream)
         kernel, pages = state.kernels["pull_tiles_kernel"], self._pages
         kernel(
-            state.stream, self._blocks, pages.words, pages.weights, self._pieces.address, firsts, *tiling,
+            state.stream, self._blocks, pages.words, pages.weights, self._of.pieces.address, firsts, *tiling,
             self._claims.address, self._starts.address, state.plan.senders, source, state.degree.address,
             state.active.address, self._sums.address, state.counter, state.context, shared=self._shared,
         )  # fmt: skip
         add = state.kernels["add_pieces_kernel"]
         add(
-            state.stream, state.blocks(4 * int(self._cut.rows[-1]), 256), self._rows.address, firsts, *tiling,
+            state.stream, state.blocks(4 * int(self._cut.rows[-1]), 256), self._of.rows.address, firsts, *tiling,
             self._sums.address, state.carry[name].address, state.got.address, *state.slices,
         )  # fmt: skip
 
@@ -234,7 +262,22 @@ def first_tiles(work: np.ndarray, blocks: int) -> np.ndarray:
     return np.minimum(np.searchsorted(ends, np.arange(blocks), "right"), len(work) - 1).astype(np.uint64)
 
 
-def tiles_of(state: GpuState, pages: Launch) -> Tiles | None:
+def widths(state: GpuState) -> tuple[int, int, int]:
+    """Sources of a tile, of a range, and of the graph."""
+    return tile_width(state), range_width(state), state.plan.senders
+
+
+def kept_tiles(state: GpuState, pool: PagePool, pages: Launch) -> Tiles | None:
+    """Tiles of pieces that an earlier run has left with the pages; None: there are none of this launch's."""
+    if not isinstance(pool.made, Pieces) or not pool.made.are_of(state, pages):
+        return None
+    try:
+        return Tiles(state, pages, pool.made, pool.made.memory_bytes)
+    except (DeviceMemoryError, state.gpu.cuda.MemoryError):
+        return None
+
+
+def tiles_of(state: GpuState, pool: PagePool, pages: Launch) -> Tiles | None:
     """Tiles for a launch over cached pages; None where they would be of little use, or have no room."""
     width, known = tile_width(state), pages.table
     value_bytes = state.plan.senders * message_dtype(state.code).itemsize
@@ -246,6 +289,11 @@ def tiles_of(state: GpuState, pages: Launch) -> Tiles | None:
     if cut is None:
         return None
     try:
-        return Tiles(state, pages, cut)
+        pieces = Pieces(state, pages, cut)
+        if KEEP_SHARE * state.plan.spare_bytes >= pieces.memory_bytes:
+            pool.keep_made(pieces)
+        else:
+            state.arrays += pieces.arrays
+        return Tiles(state, pages, pieces, pieces.made_bytes)
     except (DeviceMemoryError, state.gpu.cuda.MemoryError):
         return None
