@@ -33,6 +33,9 @@ template <class T, bool W> __device__ __forceinline__ T atomic_add(Array<T, W> a
 template <class T, bool W, class X> __device__ __forceinline__ T atomic_add(Array<T, W> array, u64 at, X x) {
     return atomic_add(array, at, T(x));
 }
+template <class T, bool W, class X> __device__ __forceinline__ T atomic_min(Array<T, W> array, u64 at, X x) {
+    return atomicMin(array.data + at, T(x));
+}
 template <bool W> __device__ __forceinline__ u64 atomic_or(Array<u64, W> array, u64 at, u64 x) {
     return atomicOr(array.data + at, x);
 }

@@ -15,7 +15,8 @@ from numba.extending import intrinsic
 from pagestore.coding.bits import population
 
 __all__ = [
-    "atomic_add", "atomic_or", "bits_of", "compare_and_swap", "f32_of_bits", "population", "scratch", "trailing_zeros",
+    "atomic_add", "atomic_min", "atomic_or", "bits_of", "compare_and_swap", "f32_of_bits", "population", "scratch",
+    "trailing_zeros",
 ]  # fmt: skip
 
 
@@ -29,6 +30,18 @@ def atomic_add(typingctx, array, index, value):
     """array[index] += value; returns what stood there before. Integers and floats; index unsigned or constant."""
     signature = array.dtype(array, types.uint64, array.dtype)
     operation = "fadd" if isinstance(array.dtype, types.Float) else "add"
+
+    def generate(context, builder, sig, args):
+        return builder.atomic_rmw(operation, _pointer(context, builder, sig.args[0], *args[:2]), args[2], "monotonic")
+
+    return signature, generate
+
+
+@intrinsic
+def atomic_min(typingctx, array, index, value):
+    """array[index] = min(array[index], value) of whole numbers; returns what stood there before."""
+    signature = array.dtype(array, types.uint64, array.dtype)
+    operation = "min" if array.dtype.signed else "umin"
 
     def generate(context, builder, sig, args):
         return builder.atomic_rmw(operation, _pointer(context, builder, sig.args[0], *args[:2]), args[2], "monotonic")

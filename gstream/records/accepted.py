@@ -20,12 +20,13 @@ from gstream.records.declare import INTRINSICS, RecordKernel
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 FIELDS = ("vertex", "count", "shared")
-WRITERS = ("atomic_add", "atomic_or", "compare_and_swap")  # intrinsics that write their first argument
-# Names of the code around a kernel (gstream/hostcode/templates/walk.py, gstream/hostcode/records.py), and C++'s words.
+WRITERS = ("atomic_add", "atomic_min", "atomic_or", "compare_and_swap")  # intrinsics that write their first argument
+# Names of the code around a kernel (gstream/hostcode/templates/walk.py, gstream/hostcode/records.py), what its text
+# calls in C++ (cuda/records.cuh), and C++'s words.
 TAKEN = frozenset(
     "LISTS_A_CLAIM at before claim counter head_of helper is_large is_stopped item kernel list_of note_end page "
     "page_of part_of parts place_in_list record records_of slots_of stride_of vertex_of visit walk walk_listed wanted "
-    "weights words "
+    "weights words divided max2 min2 wide "
     "alignas asm auto bool case catch char class concept const constexpr default delete do double enum explicit export "
     "extern false float friend goto inline int long mutable namespace new operator private protected public register "
     "requires short signed sizeof static struct switch template this throw true typedef typename union unsigned using "

@@ -6,6 +6,7 @@ import ast
 import builtins
 import keyword
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -302,6 +303,9 @@ def test_names_around_a_kernel_are_refused():
     own |= {alias.name for node in walk.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     own |= set(page_words.__all__)
     public = {*intrinsics.__all__, *casts.__all__, "annotations"}
+    text = (ROOT / "gstream" / "cudacode" / "scalar_text.py").read_text()
+    called = {name for name in re.findall(r"[^.\w](\w+)\(\{", text) if not name.startswith(("u", "2"))}
+    assert called - {"decltype"} == {"divided", "wide"} and {*called, "min2", "max2"} - {"decltype"} <= TAKEN
     assert own - public <= TAKEN
     assert not TAKEN & (set(dir(builtins)) | set(keyword.kwlist)) - {"bool", "class", "float", "int"}
 

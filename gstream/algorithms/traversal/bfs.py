@@ -53,8 +53,8 @@ ALGORITHMS = (
         holds="8, heads 16, predecessors 4, reordered 12 more",
         program="gstream.programs.bfs:BFS",
         units=(
-            ".nearest:draw push_nearest open_orphans nearest_by_hops", ".nearest:open_pushing open_childless least_key",
-            ".later:step_on",
+            ".nearest:make_keys draw push_key pull_key take_least", ".nearest:open_orphans nearest_by_hops",
+            ".nearest:open_pushing open_childless", ".later:step_on",
         ),
         proof_units=(".distance_proofs:check_hops",),
         work=Work(edges=0.35, gpu_edges=0.4, vertices=17.5, gpu_vertices=2, moved=(0.1, 1.2), answer=8,

@@ -17,7 +17,7 @@ from gstream.hostcode.adjacency import stretch
 from gstream.hostcode.bitmaps import is_set
 from gstream.hostcode.casts import u64
 from gstream.hostcode.claims import is_stopped
-from gstream.hostcode.intrinsics import atomic_add, compare_and_swap
+from gstream.hostcode.intrinsics import atomic_add, atomic_min, compare_and_swap
 from gstream.hostcode.jit import helper, kernel
 from gstream.records import item_kernel, record_kernel
 
@@ -146,48 +146,66 @@ def open_orphans(item, distance, predecessor, bits):
         bits[index] = word
 
 
-@kernel
-def make_keys(distance, natural, shift, key, counter):
-    """key (u4[V]) = distance << shift | natural index; all bits set if there is no path. Returns how many distances
-    have no room in one."""
-    most, wide = u64(FAR) >> u64(shift), u64(0)
-    for begin, end in blocks(counter, len(key)):
-        for v in range(begin, end):
-            far = u64(distance[v])
-            wide += u64(far >= most and far != u64(FAR))
-            key[v] = FAR if far == u64(FAR) else u32(far << u64(shift) | u64(natural[v]))
-    return wide
+@item_kernel(key="own", beyond="int64[1] sum")
+def make_keys(item, distance, natural, shift, key, beyond):
+    """key (u4[V]) = distance << shift | natural index; all bits set if there is no path. beyond: how many distances
+    have no room in one. An item is LANES vertices."""
+    most = u64(FAR) >> u64(shift)
+    begin, end = item.share(LANES, len(key))
+    for v in range(begin, end):
+        far = u64(distance[v])
+        if far == u64(FAR):
+            key[v] = FAR
+        else:
+            key[v] = u32(far << u64(shift) | u64(natural[v]))
+            if far >= most:
+                atomic_add(beyond, 0, 1)
 
 
 @record_kernel(key="uint32[]", least="uint32[] min", shift="uint32")
-def least_key(record, key, least, bits, shift, pull):
-    """What `nearest_by_hops` does, by keys: least[v] = the least key of an in-neighbour, and no in-neighbour is nearer
-    than one step. It takes one gather an edge instead of two and a branch that is hard to foresee."""
-    owner = record.vertex
-    if not is_set(bits, owner):
+def push_key(record, key, least, until, shift):
+    """`nearest_by_hops` of the vertices that `open_pushing` opens, by keys: least[v] = the least key of an in-neighbour
+    that pushes. It takes one gather an edge instead of two and a branch that is hard to foresee."""
+    mine = key[record.vertex]
+    if mine == FAR:
         return
-    if pull:
-        found = FAR
-        for u in record.neighbours():
-            found = min(found, key[u])
-        lower(least, owner, found)
-    else:
-        mine = key[owner]
-        onward = (mine >> u32(shift)) + u32(1)
-        for v in record.neighbours():
-            if mine < least[v] and key[v] >> u32(shift) == onward:
-                lower(least, v, mine)
+    onward = (mine >> u32(shift)) + u32(1)
+    if (mine & ((u32(1) << u32(shift)) - u32(1))) >= until[min(u64(onward), u64(len(until)) - u64(1))]:
+        return
+    for v in record.neighbours():
+        if key[v] >> u32(shift) == onward and mine < least[v]:
+            atomic_min(least, v, mine)
 
 
-@kernel
-def take_least(least, shift, store_of, counter):
-    """least[v] (a key, or all bits set) becomes the store ID of the key's vertex. store_of: id[V]."""
+@record_kernel(key="uint32[]", least="uint32[] min", shift="uint32")
+def pull_key(record, key, least, until, shift):
+    """The same of vertices into which nobody pushed, from all in-neighbours: none is nearer than one step. Who pushed
+    is below the bound of the level and nobody else is, so that a list of several pages is looked at whole."""
+    owner = record.vertex
+    mine, found = key[owner], least[owner]
+    level = mine >> u32(shift)
+    if level == u32(0) or mine == FAR:
+        return
+    if found != FAR:
+        bound = until[min(u64(level), u64(len(until)) - u64(1))]
+        if (found & ((u32(1) << u32(shift)) - u32(1))) < bound:
+            return
+    found = FAR
+    for u in record.neighbours():
+        found = min(found, key[u])
+    if found >> u32(shift) < level and found < least[owner]:
+        atomic_min(least, owner, found)
+
+
+@item_kernel(least="own")
+def take_least(item, least, shift, store_of):
+    """least[v] (a key, or all bits set) becomes the store ID of the key's vertex. store_of: id[V]. An item is LANES
+    vertices."""
     mask = (u64(1) << u64(shift)) - u64(1)
-    for begin, end in blocks(counter, len(least)):
-        for v in range(begin, end):
-            if least[v] != FAR:
-                least[v] = store_of[u64(least[v]) & mask]
-    return u64(0)
+    begin, end = item.share(LANES, len(least))
+    for v in range(begin, end):
+        if least[v] != FAR:
+            least[v] = store_of[u64(least[v]) & mask]
 
 
 @record_kernel(predecessor="own")
@@ -216,20 +234,6 @@ def nearest_by_hops(record, distance, natural, predecessor, bits, pull):
         for v in record.neighbours():
             if distance[v] == onward:
                 offer_equal(predecessor, v, owner, natural)
-
-
-@record_kernel(predecessor="own")
-def push_nearest(record, distance, natural, until, predecessor):
-    """`nearest_by_hops` of the vertices that `open_pushing` opens, where a GPU looks at all lists."""
-    owner = record.vertex
-    near = distance[owner]
-    if near == ~distance.dtype.type(0):
-        return
-    if named(natural, owner) >= until[min(u64(near) + u64(1), u64(len(until)) - u64(1))]:
-        return
-    for v in record.neighbours():
-        if distance[v] == near + u32(1):
-            offer_equal(predecessor, v, owner, natural)
 
 
 @record_kernel(distance="length[]", predecessor="own")

@@ -26,7 +26,7 @@ from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import FAR
 from gstream.algorithms.traversal import nearest
-from gstream.algorithms.traversal.shares import Shares
+from gstream.algorithms.traversal.shares import Shares, Way
 from gstream.algorithms.traversal.slice_predecessors import (
     held_by_predecessors,
     keep_slices,
@@ -90,31 +90,100 @@ def held_bytes(session: Session, distance: np.dtype, weighted: bool = True, look
 def _on_gpu(session: Session, distance: Any) -> Any:
     """Breadth-first search on one GPU that keeps all pages: it looks through them, in few launches, and keeps what it
     finds. None: it does not."""
-    device, tables, room = session.engine.devices[0], session.engine.graph.tables, session.engine.device_memory
+    device, tables = session.engine.devices[0], session.engine.graph.tables
     if not session.on_one_gpu or not device.keeps_all(tables[session.gathers()[0]]):
         return None
-    vertices, words = len(distance), len(bitmap(len(distance)))
-    held = vertices * session.id_dtype.itemsize + 8 * words
-    natural = natural_names(session)
-    if room is not None and device.memory_bytes + held + bytes_of((natural,)) > room:  # pages would have to go
+    natural, shift = natural_names(session), key_shift(session)
+    if len(natural) and shift is not None:
+        found = _keys_on_gpu(session, distance, natural, shift)
+        if found is not None:
+            return found
+    return _hops_on_gpu(session, distance, natural)
+
+
+def _hold(session: Session, names: tuple[np.ndarray, ...], *sizes: tuple[int, Any]) -> list[Any] | None:
+    """Values of so many elements on the one GPU; None where they, with copies of `names`, would make pages go."""
+    device, room = session.engine.devices[0], session.engine.device_memory
+    held = sum(count * np.dtype(dtype).itemsize for count, dtype in sizes) + bytes_of(names)
+    if room is not None and device.memory_bytes + held > room:
         return None
     try:
-        predecessor, bits = device.hold(vertices, session.id_dtype), device.hold(words, np.uint64)
-        natural = session.there("natural_ids", natural)
-        shares = Shares(session, distance, natural, listed=False)
+        return [device.hold(count, dtype) for count, dtype in sizes]
+    except DeviceMemoryError:
+        return None
+
+
+def _keys_on_gpu(session: Session, distance: Any, natural: np.ndarray, shift: int) -> Any:
+    """`_on_gpu` by keys."""
+    vertices, store_of, beyond = len(distance), session.store_ids(), np.zeros(1, np.int64)
+    made = _hold(session, (natural, store_of), (vertices, session.id_dtype), (vertices, np.uint32))
+    if made is None:
+        return None
+    least, key = made
+    try:
+        names, stored = session.there("natural_ids", natural), session.there("store_ids", store_of)
+        shares = Shares(session, distance, names, listed=False)
+    except DeviceMemoryError:
+        return None
+    items = -(-vertices // nearest.LANES)
+    session.reserve(distance, least)
+    with Resident(session, distance, least, key, names, stored, beyond, *shares.arrays) as resident:
+        if resident.on_gpu:
+            resident.fill(least, 0xFF)
+            resident.each(nearest.make_keys, items, distance, names, shift, key, beyond, items=vertices)
+            if shares.may_choose and session.engine.devices[0].keeps_all(session.engine.graph.tables["out"]):
+                shares.choose(resident)
+            if not resident.read(beyond)[0]:
+                shares.sweep_all(resident, by_keys(key, least, shares.until, shift))
+                resident.each(nearest.take_least, items, least, shift, stored, items=vertices)
+                resident.forget(key)
+                return least
+    session.release(distance, least)
+    return None
+
+
+def _hops_on_gpu(session: Session, distance: Any, natural: np.ndarray) -> Any:
+    """`_on_gpu` where keys have no room for distances, or lists are in natural order: nobody chooses."""
+    vertices, words = len(distance), len(bitmap(len(distance)))
+    made = _hold(session, (natural,), (vertices, session.id_dtype), (words, np.uint64))
+    if made is None:
+        return None
+    predecessor, bits = made
+    try:
+        names = session.there("natural_ids", natural)
+        shares = Shares(session, distance, names, listed=False)
     except DeviceMemoryError:
         return None
     session.reserve(distance, predecessor)
-    with Resident(session, distance, predecessor, bits, natural, *shares.arrays) as resident:
+    with Resident(session, distance, predecessor, bits, names, *shares.arrays) as resident:
         if resident.on_gpu:
             resident.fill(predecessor, 0xFF)
-            if shares.may_choose and device.keeps_all(tables["out"]):
-                shares.choose(resident)
-            shares.sweep_all(resident, predecessor, bits)
+            items = -(-words // nearest.WORDS)
+            if shares.pull:
+                resident.each(nearest.open_orphans, items, distance, predecessor, bits, items=vertices)
+            else:
+                resident.each(nearest.open_pushing, items, distance, names, shares.until, bits, items=vertices)
+            shares.sweep_all(resident, by_hops(distance, names, predecessor), bits)
             resident.forget(bits)
             return predecessor
     session.release(distance, predecessor)
     return None
+
+
+def by_keys(key: Any, least: Any, until: np.ndarray, shift: int) -> Way:
+    """Breadth-first search by keys."""
+    return lambda bits, pull: (nearest.pull_key if pull else nearest.push_key, (key, least, until, shift))
+
+
+def by_hops(distance: Any, natural: Any, predecessor: Any) -> Way:
+    """Breadth-first search by distances and natural indices."""
+    return lambda bits, pull: (nearest.nearest_by_hops, (distance, natural, predecessor, bits, pull))
+
+
+def key_shift(session: Session) -> int | None:
+    """Bits of a natural index in a key of 4 bytes; None where no distance has room beside it."""
+    shift = max(session.meta.vertices - 1, 1).bit_length()
+    return None if session.id_dtype.itemsize != 4 or 2 << shift > nearest.FAR else shift
 
 
 def _by_hops(
@@ -138,8 +207,7 @@ def _by_hops(
                 for copy in copies:
                     session.each(nearest.take_equal_offers, predecessor, copy["predecessor"], natural)
 
-            given = (distance, natural, predecessor)
-            shares.sweep(resident, nearest.nearest_by_hops, given, predecessor, open_bits, join)
+            shares.sweep(resident, by_hops(distance, natural, predecessor), predecessor, open_bits, join)
     session.release(shares.pushing)
 
 
@@ -148,17 +216,18 @@ def _by_keys(
     open_bits: np.ndarray,
 ) -> bool:  # fmt: skip
     """Breadth-first search by keys of 4 bytes, if these have room for distances and natural indices. Whether it did."""
-    session, shift = shares.session, max(len(distance) - 1, 1).bit_length()
-    if predecessor.itemsize != 4 or 2 << shift > nearest.FAR:
+    session, vertices, beyond = shares.session, len(distance), np.zeros(1, np.int64)
+    shift, items = key_shift(session), -(-vertices // nearest.LANES)
+    if shift is None:
         return False
-    key = np.empty(len(distance), np.uint32)
+    key = np.empty(vertices, np.uint32)
     session.reserve(key)
-    fits = session.each(nearest.make_keys, distance, natural, shift, key, items=len(key)) == 0
-    if fits:
-        shares.sweep(resident, nearest.least_key, (key, predecessor), predecessor, open_bits, more=(shift,))
-        session.each(nearest.take_least, predecessor, shift, session.store_ids(), items=len(key))
+    resident.each(nearest.make_keys, items, distance, natural, shift, key, beyond, items=vertices)
+    if not beyond[0]:
+        shares.sweep(resident, by_keys(key, predecessor, shares.until, shift), predecessor, open_bits)
+        resident.each(nearest.take_least, items, predecessor, shift, session.store_ids(), items=vertices)
     session.release(key)
-    return fits
+    return not beyond[0]
 
 
 def _by_weight(

@@ -11,6 +11,7 @@ of the range is taken for theirs. Bounds change the time, and no answer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -28,6 +29,7 @@ LEVELS = 16  # vertices that are farther away pull from all parents: graphs of m
 FIRST = 64  # vertices of the first range; each other range doubles the vertices so far
 DRAWN = 1 << 8  # vertices of a range that are looked at, at most: 0.2 ms in all
 HALVINGS = 12  # bounds that are compared: all vertices, half of them, ... and none
+Way = Callable[[Any, bool], tuple[RecordKernel, tuple[Any, ...]]]
 PUSH_COST = 2.0  # of an edge, against one of a pull: an atomic, or a look whether it is needed
 LIST_COST = 4.0  # of a list, against an edge of a pull
 
@@ -62,32 +64,26 @@ class Shares:
         self.until[:] = choose_bounds(tables[self.name], tables["out"], self._ranges, near, names, len(self._distance))
         resident.put(self.until)
 
-    def sweep(
-        self, resident: Resident, kernel: RecordKernel, arrays: tuple[Any, ...], predecessor: Any,
-        open_bits: Any, join: Join | None = None, more: tuple[Any, ...] = (),
-    ) -> None:  # fmt: skip
-        """kernel(*arrays, bits, *more, pull) at the lists of vertices that push, and of those of open_bits that have no
-        predecessor then, which pull."""
+    def sweep(self, resident: Resident, way: Way, predecessor: Any, open_bits: Any, join: Join | None = None) -> None:
+        """way(bits, pull) at the lists of vertices that push, and of those of open_bits that have no predecessor then,
+        which pull. way: a kernel and its arrays."""
         pulling, items, bits = open_bits, -(-len(open_bits) // nearest.WORDS), self.pushing
         if self.until.any():
             given = (self._distance, self._natural, self.until, bits)
             resident.each(nearest.open_pushing, items, *given, items=len(predecessor))
-            resident.sweep("out", kernel, (*arrays, bits, *more, False), bits, join=join)
+            resident.sweep("out", *way(bits, False), bits, join=join)
             if self.pull:
                 resident.each(nearest.open_childless, items, predecessor, open_bits, bits, items=len(predecessor))
                 pulling = bits
         if self.pull:
-            resident.sweep(self.name, kernel, (*arrays, pulling, *more, True), pulling, join=join)
+            resident.sweep(self.name, *way(pulling, True), pulling, join=join)
 
-    def sweep_all(self, resident: Resident, predecessor: Any, bits: Any) -> None:
-        """`sweep` where a GPU keeps all pages. bits: room for those of vertices that pull."""
-        distance, natural = self._distance, self._natural
+    def sweep_all(self, resident: Resident, way: Way, bits: Any = None) -> None:
+        """`sweep` where a GPU keeps all pages. bits: of who pulls, or pushes, where kernels do not see that."""
         if self.until.any():
-            resident.sweep("out", nearest.push_nearest, (distance, natural, self.until, predecessor))
+            resident.sweep("out", *way(bits, False))
         if self.pull:
-            items = -(-len(bits) // nearest.WORDS)
-            resident.each(nearest.open_orphans, items, distance, predecessor, bits, items=len(predecessor))
-            resident.sweep(self.name, nearest.nearest_by_hops, (distance, natural, predecessor, bits, True))
+            resident.sweep(self.name, *way(bits, True))
 
 
 def ranges_of(vertices: int) -> np.ndarray:
