@@ -3,7 +3,6 @@
     unit = unit_of(type(program), UnitShape(id_dtype, weight_dtype, degree_dtype))
     cubin = unit.compile("sm_90")                  # a path; DeviceMissingError if nvcc is needed and missing
     unit.kernels["push_kernel"].packing(unit.context_bytes)      # "PPQP...40s", as PyCUDA's `prepare` wants it
-    unit.context(code)                             # bytes: the last argument of a program's kernels; code: HostCode
 
 Parameters, members, own and totals are HostCode's (gstream.hostcode), and so are the arrays, on the device. Every
 argument is 8 bytes wide. What differs:

@@ -76,10 +76,6 @@ class Unit:
     kernels: dict[str, Kernel]
     context_bytes: int
 
-    def context(self, code: Any) -> bytes:
-        """The context that kernels take by value, from a HostCode of the same program as it stands now."""
-        return (code.ints.tobytes() + code.floats.tobytes())[: self.context_bytes]  # floats has one entry at least
-
     def compile(self, architecture: str) -> Path:
         """The cubin for an architecture such as "sm_90", from the cache folder or made by nvcc. Raises
         DeviceMissingError without nvcc, GstreamError if nvcc refuses the text."""

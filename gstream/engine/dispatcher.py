@@ -229,7 +229,8 @@ class Dispatcher:
         feedings, waiting = [], list[Stretches]()
         for device, source, share in zip(run.devices, sources, shares, strict=False):
             others = device.run_cached_pages(table, share.numbers)
-            others = read_in_place(device, source, share, run.plan.weights, others, in_place)
+            if len(in_place) and len(others):
+                others = read_in_place(device, source, share, run.plan.weights, others, in_place)
             if source.work is not None:
                 source.work.count(len(share.numbers) - len(others))
             if self._fixed:
@@ -371,8 +372,6 @@ def read_in_place(
     device: Device, source: PageSource, demand: Demand, weights: bool, others: np.ndarray, in_place: np.ndarray
 ) -> np.ndarray:
     """Submit those of the pages `others` (int64[n]) that are to be read in host memory; returns the rest."""
-    if len(in_place) == 0 or len(others) == 0:
-        return others
     sparse = source.lying(others[np.isin(others, in_place, assume_unique=True)], weights)
     if len(sparse.numbers) == 0:
         return others

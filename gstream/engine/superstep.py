@@ -190,7 +190,8 @@ def stream(
     again: the next call is for the same pages. in_place: as for Supersteps.nested_loop.
     """
     given, feedings = sources.by_name[demand.table.name], []
-    shares = demand.shares(exchange.partition, exchange.first)
+    alone = len(exchange.partition.weights) == 1
+    shares = [demand] if alone else demand.shares(exchange.partition, exchange.first)
     for device, source, share in zip(exchange.devices, given, shares, strict=False):  # cores' and later ranks' are last
         feedings.append(feed(device, source, share, weights, again, in_place))
     exchange.feed(feedings)
@@ -209,8 +210,10 @@ def feed(
     Does not wait for the last ones. again: as of feed_others.
     """
     others = device.run_cached_pages(demand.table, demand.numbers)
-    others = read_in_place(device, source, demand, weights, others, in_place)
+    if len(in_place) and len(others):
+        others = read_in_place(device, source, demand, weights, others, in_place)
     if source.work is not None:
         source.work.count(len(demand.numbers) - len(others))
     yield  # other devices may begin
-    yield from feed_others(device, source, others, weights, again)
+    if len(others):
+        yield from feed_others(device, source, others, weights, again)

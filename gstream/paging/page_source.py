@@ -58,6 +58,12 @@ class Batch:
     def coded(self) -> bool:
         return self.begins is not None
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its pages where kernels read them."""
+        weights = 0 if self.weights is None else self.table.weight_page_bytes
+        return len(self.numbers) * (self.table.layout.page_bytes + weights)
+
 
 @dataclass(frozen=True)
 class InMemory:

@@ -171,7 +171,8 @@ class JobArrays(Memory):
     @property
     def context(self) -> bytes:
         """The kernels' last argument: g's fields and the program's parameters."""
-        return self.unit.context(self.code)
+        code = self.code
+        return (code.ints.tobytes() + code.floats.tobytes())[: self.unit.context_bytes]  # floats has one entry at least
 
     def launch(self, name: str, blocks: int, *arguments: Any) -> None:
         """Queue a kernel of the unit on the stream; the context comes last, where it takes one."""

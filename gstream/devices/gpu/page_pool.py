@@ -45,7 +45,7 @@ class GpuTable:
 
     def __init__(self, memory: Memory, table: PageTable, plan: DevicePlan) -> None:
         """memory: what its arrays are given back with."""
-        self.gpu, self.table = memory.gpu, table
+        self.gpu, self.table, self.page_words = memory.gpu, table, table.layout.words
         large = table.all_pages() >= table.small_pages
         parts = make_parts(
             table.all_pages(), large, table.records, table.edges,
@@ -135,9 +135,9 @@ class Launch:
     def arguments(self) -> tuple[int, ...]:
         """The first arguments of every kernel over pages, from words to part_count."""
         first, count = self.parts
-        page_words, base = self.table.table.layout.words, self.base & LARGEST_ADDRESS
-        where = (self.words, self.weights, page_words, self.entries, base, self.far, self.table.first_vertex.address)
-        return (*where, self.table.parts.address, first, count, self.claims)
+        table, base = self.table, self.base & LARGEST_ADDRESS
+        where = (self.words, self.weights, table.page_words, self.entries, base, self.far, table.first_vertex.address)
+        return (*where, table.parts.address, first, count, self.claims)
 
     @cached_property
     def parts(self) -> tuple[int, int]:

@@ -162,7 +162,7 @@ class Pieces(Memory):
         cuts = self._take(state, cells, np.uint32, state)
         stretches = -(-(cells + 1) // PREFIX_STRETCH)
         sums = self._take(state, stretches, np.uint64, state)
-        words, page_words = launch.words, known.table.layout.words
+        words, page_words = launch.words, known.page_words
         width, range_width, _ = self._widths
         self.tiling = (self.base.address, len(cut.tile_rows), width, len(cut.range_rows), range_width)
         state.launch(

@@ -71,7 +71,7 @@ class HostDevice(MemoryDevice):
         if self._trace is not None:
             ended = time.perf_counter()
             self._trace.span(self.name, "kernels", f"{pages} pages of {batch.table.name}", began, ended)
-        self.count(edges, pages, batch.table.bytes_of(pages, batch.weights is not None))
+        self.count(edges, pages, batch.nbytes)
         batch.done()
 
     def count(self, edges: int, pages: int, nbytes: int) -> None:
