@@ -58,6 +58,11 @@ def show_things(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else PLURALS.get(noun, noun + 's')}"
 
 
+def show_row(row: int) -> str:
+    """What a message calls row `row`, from 0, of a table or an array: people count rows as lines, from 1."""
+    return f"row {row + 1} (from 1)"
+
+
 def show_count(count: float) -> str:
     """`282 k`, `1.47 G`: three digits and a decimal unit."""
     value, unit = float(count), 0

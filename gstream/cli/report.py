@@ -15,7 +15,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def report(
-    trace: Path = typer.Argument(..., metavar="TRACE", readable=False, help="What --trace wrote."),
+    trace: Path = typer.Argument(..., metavar="TRACE", readable=False, help="What gstream run --trace wrote."),
     output: Path = typer.Option(None, "-o", "--output", metavar="FILE", help="Default: TRACE with .html."),
     force: bool = typer.Option(False, "--force", help="Replace FILE if it exists."),
 ) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from pagestore.errors import InputError, UsageError, plain
 from pagestore.inputs.badlines import BadLines
 from pagestore.inputs.columns import IdRange, checked_ids, checked_weights, wrong_ids
+from pagestore.sizes import show_row
 
 STRINGS = "a vertex is a whole number from 0 to 2^63-1, or a string; all of them are of one kind"
 NO_WEIGHT = "weights are finite numbers"
@@ -112,7 +113,7 @@ def edges_left(
     told = columns if ids is not None else columns[2:]  # others are places in a list
     try:
         for at in np.flatnonzero(wrong).tolist():
-            place, reason = f"row {at}" if where is None else where(at), _why(name, columns, ids, at)
+            place, reason = show_row(at) if where is None else where(at), _why(name, columns, ids, at)
             if not bad.skips:
                 raise InputError(f"{name}: {place}: {reason}. Correct it, or pass --bad-lines skip.")
             bad.add(f"{name}: {place}", reason, ", ".join(column.text(at) for column in told))
@@ -156,7 +157,7 @@ def _why(name: str, columns: Sequence[Given], ids: IdRange | None, at: int) -> s
             if place < 2 and ids is not None:
                 checked_ids(name, column.what, 0, value, ids)
         except InputError as error:
-            return error.line.removeprefix(f"{name}: row 0: ").partition(". ")[0]
+            return error.line.removeprefix(f"{name}: {show_row(0)}: ").partition(". ")[0]
     return "is no edge"
 
 

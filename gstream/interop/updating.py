@@ -28,7 +28,7 @@ REPLACED = {
     "Pass --num-vertices N for a graph without edges": "Leave the file out",
     " as the option says": " as the store is",
 }
-MADE = re.compile(r"; (?:of an undirected graph )?convert that with --undirected")  # what an example wrote
+MADE = re.compile(r"; (?:of an undirected graph )?convert that with --[a-z-]+(?: or --[a-z-]+)?")
 NUMBERS = re.compile(r"--string-ids and --number-ids are for (.+), not for (\S+)\. Drop the option")
 
 

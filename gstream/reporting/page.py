@@ -48,7 +48,7 @@ def report_of_trace(trace: str | os.PathLike, path: str | os.PathLike) -> None:
     check_report()
     from jinja2 import TemplateError
 
-    refusal = f"{plain(trace)}: is no trace as --trace writes them"
+    refusal = f"{plain(trace)}: is no trace as gstream run --trace writes them"
     try:
         if os.path.getsize(trace) > MOST_TRACE_BYTES:
             raise InputError(
@@ -57,7 +57,7 @@ def report_of_trace(trace: str | os.PathLike, path: str | os.PathLike) -> None:
         with open(trace, "rb") as file:
             found = json.load(file)
     except OSError as error:
-        raise InputError(f"{plain(trace)}: {error.strerror}. Name a file that --trace wrote.") from None
+        raise InputError(f"{plain(trace)}: {error.strerror}. Name a file that gstream run --trace wrote.") from None
     except (ValueError, RecursionError):
         raise InputError(f"{refusal}: it is not JSON. Name another file.") from None
     other = found.get("otherData") if isinstance(found, dict) else None

@@ -10,6 +10,7 @@ neighbour ...`, and NetworkX's multiline lists, `vertex count`, then a neighbour
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from pagestore.errors import InputError
-from pagestore.inputs.badlines import BadLines, LineProblem, quoted
+from pagestore.inputs.badlines import BadLines, LineProblem, quoted, shown
 from pagestore.inputs.base import EdgeChunk, InputOptions
 from pagestore.inputs.blocks import Block
 from pagestore.inputs.columns import option_range
@@ -38,6 +39,7 @@ LEAST_LISTS = 3  # fewer may be so by chance
 OVERRIDE = "If these numbers are vertices, pass --format adjacency."
 MOST_CONSTRAINTS = 1 << 20  # weights of a vertex
 FIX = "Fix the line."
+PADDED = re.compile(r"[+-]?0[0-9]{1,39}\Z")
 ZERO = 48
 SHORTEST_ENTRY = 2  # "1 ": bounds the entries of a block
 MIX = [np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)]  # odd constants of xxHash
@@ -81,11 +83,19 @@ def parse_lists(
                 minus = buf[i] == MINUS
                 if minus or buf[i] == PLUS:
                     i += U1
+                padded = False
                 while buf[i] == ZERO and np.uint64(buf[i + U1]) - np.uint64(ZERO) <= U9:
+                    padded = True
                     i += U1
                 begin = i
                 i, number = digits_at(buf, i)
-                good = i != begin and i - begin <= MOST_DIGITS and number <= MAX_ID and (not minus or number == U0)
+                good = (
+                    i != begin
+                    and not (headed and padded)
+                    and i - begin <= MOST_DIGITS
+                    and number <= MAX_ID
+                    and (not minus or number == U0)
+                )
                 if field >= before:
                     good = good and low <= number and number <= high
                     source[entries], target[entries] = vertex, number
@@ -181,6 +191,7 @@ class AdjacencySource(LineFile):
                 if self.weighted_lists and at >= before and (at - before) % 2:
                     parse_weight(text, column, self.rules)
                 elif at >= before or (self.headed and at == 0):
+                    self._refuse_padded(text, column)
                     parse_vertex(text, column, self.rules, self.rules.high_source)
                 elif not (text.isascii() and text.isdigit()):
                     return LineProblem(column, f"vertex weight {quoted(text)} is no integer from 0", FIX)
@@ -192,6 +203,17 @@ class AdjacencySource(LineFile):
         if self.weighted_lists and (len(fields) - before) % 2:
             return LineProblem(len(line) + 1, "the last neighbour has no weight; the header promises weights", FIX)
         return LineProblem(1, f"{quoted(line)} holds a number of more digits than can be read exactly", FIX)
+
+    def _refuse_padded(self, text: str, column: int) -> None:
+        """LineProblem for an ID with zeros ahead, where no header says that IDs are numbers."""
+        if self.headed and PADDED.match(text):
+            edges = "awk '{for (i = 2; i <= NF; i++) print $1, $i}' " + f"{shlex.quote(self.name)} > edges.txt"
+            raise LineProblem(
+                column,
+                f"vertex ID {shown(text)} is {int(text)} as a number, and may be a name; lists are of numbers without "
+                "zeros ahead",
+                f"Make an edge list of it first: {edges}; convert that with --string-ids or --number-ids.",
+            )
 
     def chunks(self) -> Iterator[EdgeChunk]:
         self._lonely = []

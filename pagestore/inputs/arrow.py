@@ -53,6 +53,7 @@ from pagestore.inputs.tablerows import (
 )
 from pagestore.inputs.times import no_times, why_no_time
 from pagestore.inputs.usedcolumns import MOST_COLUMNS, refuse_unnamed
+from pagestore.sizes import show_row
 
 BATCH_ROWS = 1 << 17
 DAMAGE = (pyarrow.ArrowException, OSError, ValueError, KeyError)  # KeyError: of columns that have one name
@@ -227,7 +228,7 @@ class TableSource(EdgeSource):
         for name in self._times:
             wrong = no_times(batch.column(name))
             for at in np.flatnonzero(wrong & ~found).tolist() if wrong is not None else ():
-                where, why = f"{self.name}: row {row + at}", why_no_time(batch.column(name)[at].as_py())
+                where, why = f"{self.name}: {show_row(row + at)}", why_no_time(batch.column(name)[at].as_py())
                 if not self.bad.skips:
                     raise InputError(f"{where}: {shown(name)}: {why}. Correct the row, or pass --bad-lines skip.")
                 self.bad.add(where, f"{shown(name)}: {why}", row_text([batch.column(one) for one in self.columns], at))
@@ -240,7 +241,7 @@ class TableSource(EdgeSource):
         if empty is None:
             return rows, columns
         for at in np.flatnonzero(empty).tolist():
-            where, lacks = f"{self.name}: row {rows + at}", what_lacks(self.columns, given, at)
+            where, lacks = f"{self.name}: {show_row(rows + at)}", what_lacks(self.columns, given, at)
             if not self.bad.skips:
                 raise InputError(
                     f"{where}: {lacks}; an edge has a value there. Drop the row, or pass --bad-lines skip."
@@ -256,7 +257,7 @@ class TableSource(EdgeSource):
             return rows, columns, None
         for at in np.flatnonzero(wrong).tolist():
             reason = why_wrong(self.name, columns, at, self._ids)
-            self.bad.add(f"{self.name}: row {rows + at}", reason, row_text(columns, at))
+            self.bad.add(f"{self.name}: {show_row(rows + at)}", reason, row_text(columns, at))
         return kept_rows(rows, ~wrong), [column[~wrong] for column in columns], ~wrong
 
     def chunks(self) -> Iterator[EdgeChunk]:

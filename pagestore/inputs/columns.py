@@ -13,6 +13,7 @@ import numpy as np
 from pagestore.errors import InputError
 from pagestore.inputs.base import MAX_ID, EdgeChunk, InputOptions
 from pagestore.inputs.decimals import LEAST_DOUBLE
+from pagestore.sizes import show_row
 
 ROW_REMEDY = "Correct the row."
 EXACT_FLOAT = 1 << 53
@@ -55,11 +56,11 @@ def checked_ids(name: str, what: str, first_row: int, values: np.ndarray, ids: I
             found = values[row]
             if np.isfinite(found) and found == np.floor(found):
                 raise InputError(
-                    f"{name}: row {first_row + row}: {what} {found} is past 2^53, where floating point rounds "
+                    f"{name}: {show_row(first_row + row)}: {what} {found} is past 2^53, where floating point rounds "
                     "integers: it may be another ID. Write the column as 64-bit integers."
                 )
             raise InputError(
-                f"{name}: row {first_row + row}: {what} {found} is not an integer; {ids.limit}. {ROW_REMEDY}"
+                f"{name}: {show_row(first_row + row)}: {what} {found} is not an integer; {ids.limit}. {ROW_REMEDY}"
             )
         values = values.astype(np.int64)
     if values.dtype.kind not in "iu":
@@ -71,7 +72,7 @@ def checked_ids(name: str, what: str, first_row: int, values: np.ndarray, ids: I
         reason = (
             "is negative" if wide[row] < 0 else "is past the limit" if wide[row] > ids.high else "is below the limit"
         )
-        raise InputError(f"{name}: row {first_row + row}: {what} {wide[row]} {reason}; {ids.limit}. {ROW_REMEDY}")
+        raise InputError(f"{name}: {show_row(first_row + row)}: {what} {wide[row]} {reason}; {ids.limit}. {ROW_REMEDY}")
     if values.dtype == np.int64 and values.dtype.isnative:
         return np.ascontiguousarray(values).view(np.uint64)
     return values.astype(np.uint64)
@@ -100,7 +101,7 @@ def checked_weights(name: str, first_row: int, values: np.ndarray) -> np.ndarray
     if not np.isfinite(weights).all():
         row = int(np.argmin(np.isfinite(weights)))
         raise InputError(
-            f"{name}: row {first_row + row}: weight {weights[row]} is not finite; weights are finite numbers. "
+            f"{name}: {show_row(first_row + row)}: weight {weights[row]} is not finite; weights are finite numbers. "
             f"Correct the row, or pass --no-weights."
         )
     return weights
@@ -137,7 +138,7 @@ def csr_rows(
         if wrong.any():
             at = int(np.argmax(wrong))
             raise InputError(
-                f"{name}: row {row + at} runs from edge {bounds[at]} to {bounds[at + 1]} of {edges}. "
+                f"{name}: {show_row(row + at)} runs from edge {bounds[at]} to {bounds[at + 1]} of {edges}. "
                 f"The file is damaged: write it again."
             )
         sources = np.arange(row, row + count, dtype=np.uint64)

@@ -135,8 +135,9 @@ _JSON_LINES = (
 )  # fmt: skip
 _PBBS = (
     "python3 -c 'import numpy as np; a = open(\"{path}\").read().split(); n, m = int(a[1]), int(a[2]); "
-    "first = np.array(a[3:3 + n] + [m], int); np.save(\"edges.npy\", "
-    "np.stack([np.repeat(np.arange(n), np.diff(first)), np.array(a[3 + n:3 + n + m], int)], 1))'"
+    "first, to = np.array(a[3:3 + n] + [m], int), np.array(a[3 + n:3 + n + m], int); "
+    "assert len(a) - n - m in (3, 3 + m) and not first[0] and ((0 <= to) & (to < n)).all(), \"the file is damaged\"; "
+    "np.save(\"edges.npy\", np.stack([np.repeat(np.arange(n), np.diff(first)), to], 1))'"
 )  # fmt: skip
 _HARWELL = 'python3 -c \'import scipy.io; scipy.io.mmwrite("edges.mtx", scipy.io.hb_read("{path}"))\''
 _PAJEK = "awk '/^ *[*]/{{on = tolower($1) ~ /^[*](arcs|edges)$/; next}} on' {file} > edges.txt"

@@ -11,6 +11,7 @@ import pyarrow.compute as compute
 from pagestore.errors import InputError
 from pagestore.inputs.badlines import shown
 from pagestore.inputs.columns import IdRange, checked_chunk, wrong_ids
+from pagestore.sizes import show_row
 
 SHOWN_ROWS = 3  # that a message shows, and a guess looks at
 ENDS, WEIGHTS = "IDs are integers or text", "weights are numbers"
@@ -144,7 +145,7 @@ def why_wrong(name: str, columns: list[np.ndarray], at: int, ids: IdRange) -> st
     try:
         checked_chunk(name, 0, source, target, weight[0] if weight else None, ids)
     except InputError as error:
-        return str(error).removeprefix(f"{name}: row 0: ").partition(". ")[0]
+        return str(error).removeprefix(f"{name}: {show_row(0)}: ").partition(". ")[0]
     return "is no edge"
 
 

@@ -90,8 +90,8 @@ def test_answers_of_every_kind_are_taken(kind, tmp_path):
         (3, "partition: must be a result, a table with a column vertex, a mapping from vertices, or a file."),
         ({0: 1, 1: 1}, "partition: has no value of vertex 2. Give each vertex one."),
         ({0: 1, 1: None, 2: 2}, "partition: vertex 1 has no value. Give it one."),
-        ({0: 1, 1: 1, 2: 1, 7: 1}, "partition: row 3: vertex 7 is not a vertex of "),
-        ([[0, 1], [1, 2]], "partition: row 2: vertex 1 has a row before. Drop one."),
+        ({0: 1, 1: 1, 2: 1, 7: 1}, "partition: row 4 (from 1): vertex 7 is not a vertex of "),
+        ([[0, 1], [1, 2]], "partition: row 3 (from 1): vertex 1 has a row before. Drop one."),
         ([1, 1], "partition: has 2 numbers, and the graph 3 vertices. Give one each."),
         ([1, 1.5, 2], "partition: must be a result, a table with a column vertex, a mapping from vertices, or a file"),
         (

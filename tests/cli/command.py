@@ -91,13 +91,13 @@ def options_of(command: str) -> set[str]:
 
 def options_it_lacks(arguments: Sequence[object], said: str) -> list[str]:
     """Options in lines of `gstream ARGUMENTS` that were not typed, and which neither it has nor a command that the line
-    names before them; a conversion is named by `convert`."""
+    names; a conversion is named by `convert`."""
     words = [str(word) for word in arguments]
     own = options_of(words[0] if words else "") | {word[2:].partition("=")[0] for word in words}
     lacking = []
     for line in said.splitlines():
         for option in OPTION.finditer(line):
-            before = COMMAND.findall(line[: option.start()])
-            if option[1] not in own.union(*(options_of(name or "convert") for name, _ in before)):
+            named = COMMAND.findall(line)
+            if option[1] not in own.union(*(options_of(name or "convert") for name, _ in named)):
                 lacking.append(option[0])
     return lacking

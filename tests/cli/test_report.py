@@ -183,7 +183,7 @@ def test_nothing_half_written(store: Path, gstream: Command, monkeypatch: pytest
     ("text", "said"),
     [
         ("{", "it is not JSON"),
-        ("[]", "is no trace as --trace writes them"),
+        ("[]", "is no trace as gstream run --trace writes them"),
         ('{"otherData": {}, "traceEvents": [{"ph": "X"}]}', "not those of a Chrome trace"),
         ('{"otherData": {"gstream": {"format": 99}}, "traceEvents": []}', "another version"),
         ('{"otherData": {"gstream": {"format": 1}}, "traceEvents": []}', "not those of a run"),

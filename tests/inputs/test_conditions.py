@@ -217,7 +217,7 @@ def test_row_groups_without_rows_that_are_asked_for_are_not_read(tmp_path, monke
 def test_rows_keep_their_numbers_behind_row_groups_that_are_not_read(tmp_path):
     table = pa.table({"src": [1, 2, 3, 4, None, 6], "dst": [2, 3, 4, 5, 6, 7], "n": [1, 1, 2, 2, 3, 3]})
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=2)
-    with pytest.raises(InputError, match="row 4: src is null"):
+    with pytest.raises(InputError, match=r"row 5 \(from 1\): src is null"):
         edges_of(opened(tmp_path / "a.parquet", tmp_path, where="n == 3", weights=False))
 
 
@@ -276,7 +276,7 @@ def test_a_value_that_is_no_date(tmp_path, wrong, name):
                 file.write_table(table)
         else:
             pq.write_table(table, path, row_group_size=2)
-        place = f"{name}: row 2: day: "
+        place = f"{name}: row 3 (from 1): day: "
     with pytest.raises(InputError) as error:
         edges_of(opened(path, tmp_path, where=where, weights=False))
     said = f"{wrong!r} is no date, as --where compares it with; one is written 2024-01-31 or 2024-01-31 23:59:59."

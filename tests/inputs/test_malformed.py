@@ -273,6 +273,11 @@ CASES = [
     ),
     ("a.graph", b"% x\n", f"a.graph:2:1: the file ends before its header, 'vertices edges [format]'. {HEADER}"),
     ("a.graph", b"2 1 010\n1 2\n\n", "a.graph:3:1: 0 numbers; the header promises 1 a vertex. Fix the line."),
+    (
+        "a.adj",
+        b"1 2\n3 007\n",
+        "a.adj:2:3: vertex ID 007 is 7 as a number, and may be a name; lists are of numbers without zeros ahead. Make an edge list of it first: awk '{for (i = 2; i <= NF; i++) print $1, $i}' a.adj > edges.txt; convert that with --string-ids or --number-ids.",
+    ),
     ("a.adj", b"1 2\n-3 4\n", f"a.adj:2:1: vertex ID -3 is negative; {IDS}. {FIX}"),
     ("a.sg", b"\x01\x00", f"a.sg: has 2 bytes; the header of a serialized graph takes 17. {GAP}"),
     (
@@ -293,12 +298,12 @@ CASES = [
     (
         "a.sg",
         b"\0" + int64(1, 2, 0, 1, 1) + b"\t\0\0\0",
-        "a.sg: row 0: target 9 is past the limit; the header lets IDs run from 0 to 1. Correct the row.",
+        "a.sg: row 1 (from 1): target 9 is past the limit; the header lets IDs run from 0 to 1. Correct the row.",
     ),
     (
         "a.sg",
         b"\0" + int64(1, 2, 0, 5, 1) + b"\1\0\0\0",
-        "a.sg: row 0 runs from edge 0 to 5 of 1. The file is damaged: write it again.",
+        "a.sg: row 1 (from 1) runs from edge 0 to 5 of 1. The file is damaged: write it again.",
     ),
     (
         "a.packed",
@@ -308,7 +313,7 @@ CASES = [
     (
         "a.int64",
         int64(-1, 0),
-        f"a.int64: row 0: source -1 is negative; {IDS}. Correct the row.",
+        f"a.int64: row 1 (from 1): source -1 is negative; {IDS}. Correct the row.",
     ),
     (
         "a.npy",

@@ -19,12 +19,12 @@ IDS = "IDs run from 0 to 2^63-1"
 ROW = "Correct the row."
 
 ARRAYS = [
-    (np.array([[1, 2], [3, -4]]), f"a.npy: row 1: target -4 is negative; {IDS}. {ROW}"),
-    (np.array([[1, 2], [1 << 63, 4]], dtype="u8"), f"a.npy: row 1: source 9223372036854775808 is past the limit; {IDS}. {ROW}"),
-    (np.array([[1, 2.5]]), f"a.npy: row 0: target 2.5 is not an integer; {IDS}. {ROW}"),
-    (np.array([[1, 2.0**60]]), "a.npy: row 0: target 1.152921504606847e+18 is past 2^53, where floating point rounds integers: it may be another ID. Write the column as 64-bit integers."),
-    (np.array([[1, np.nan]]), f"a.npy: row 0: target nan is not an integer; {IDS}. {ROW}"),
-    (np.array([[1, 2, 3], [1, 2, np.inf]]), "a.npy: row 1: weight inf is not finite; weights are finite numbers. Correct the row, or pass --no-weights."),
+    (np.array([[1, 2], [3, -4]]), f"a.npy: row 2 (from 1): target -4 is negative; {IDS}. {ROW}"),
+    (np.array([[1, 2], [1 << 63, 4]], dtype="u8"), f"a.npy: row 2 (from 1): source 9223372036854775808 is past the limit; {IDS}. {ROW}"),
+    (np.array([[1, 2.5]]), f"a.npy: row 1 (from 1): target 2.5 is not an integer; {IDS}. {ROW}"),
+    (np.array([[1, 2.0**60]]), "a.npy: row 1 (from 1): target 1.152921504606847e+18 is past 2^53, where floating point rounds integers: it may be another ID. Write the column as 64-bit integers."),
+    (np.array([[1, np.nan]]), f"a.npy: row 1 (from 1): target nan is not an integer; {IDS}. {ROW}"),
+    (np.array([[1, 2, 3], [1, 2, np.inf]]), "a.npy: row 2 (from 1): weight inf is not finite; weights are finite numbers. Correct the row, or pass --no-weights."),
     (np.arange(4), "a.npy: has the shape (4,); edges are [n, 2], [n, 3] or an array with the fields source and target. Reshape it."),
     (np.zeros((2, 4)), "a.npy: has the shape (2, 4); edges are [n, 2], [n, 3] or an array with the fields source and target. Reshape it."),
     (np.zeros(3, dtype=[("a", int), ("b", int)]), "a.npy: has the fields a, b; edges need 'source' and 'target'. Rename the fields."),
@@ -119,13 +119,13 @@ def test_sparse_matrices(tmp_path, monkeypatch):
 
 
 TABLES = [
-    ({"source": [1, None], "target": [2, 3]}, "a.parquet: row 1: source is null; an edge has a value there. Drop the row, or pass --bad-lines skip."),
-    ({"source": [1, 2], "target": [2, -3]}, f"a.parquet: row 1: target -3 is negative; {IDS}. {ROW}"),
-    ({"source": [1.0, 2.5], "target": [2, 3]}, f"a.parquet: row 1: source 2.5 is not an integer; {IDS}. {ROW}"),
-    ({"source": [1], "target": [2], "weight": [float("nan")]}, "a.parquet: row 0: weight nan is not finite; weights are finite numbers. Correct the row, or pass --no-weights."),
+    ({"source": [1, None], "target": [2, 3]}, "a.parquet: row 2 (from 1): source is null; an edge has a value there. Drop the row, or pass --bad-lines skip."),
+    ({"source": [1, 2], "target": [2, -3]}, f"a.parquet: row 2 (from 1): target -3 is negative; {IDS}. {ROW}"),
+    ({"source": [1.0, 2.5], "target": [2, 3]}, f"a.parquet: row 2 (from 1): source 2.5 is not an integer; {IDS}. {ROW}"),
+    ({"source": [1], "target": [2], "weight": [float("nan")]}, "a.parquet: row 1 (from 1): weight nan is not finite; weights are finite numbers. Correct the row, or pass --no-weights."),
     ({"source": [1], "target": [2], "weight": ["x"]}, "a.parquet: column weight is of type string; weights are numbers. Convert the column, or pass --no-weights."),
     ({"source": [1]}, "a.parquet: has the columns source; edges need a source and a target."),
-    ({"source": ["a", None], "target": ["b", "c"]}, "a.parquet: row 1: source is null; an edge has a value there. Drop the row, or pass --bad-lines skip."),
+    ({"source": ["a", None], "target": ["b", "c"]}, "a.parquet: row 2 (from 1): source is null; an edge has a value there. Drop the row, or pass --bad-lines skip."),
 ]  # fmt: skip
 
 
@@ -247,7 +247,9 @@ def test_rows_of_a_matrix_whose_differences_wrap(tmp_path, monkeypatch):
     np.savez("a.npz", **matrix(indptr=np.array([0, far, -far, 2]), shape=np.array([3, 3])))
     with pytest.raises(InputError) as error:
         edges_of(opened("a.npz", tmp_path))
-    assert str(error.value) == (f"a.npz: row 0 runs from edge 0 to {far} of 2. The file is damaged: write it again.")
+    assert str(error.value) == (
+        f"a.npz: row 1 (from 1) runs from edge 0 to {far} of 2. The file is damaged: write it again."
+    )
 
 
 @pytest.mark.parametrize("writer", [pyarrow.ipc.new_stream, pyarrow.ipc.new_file])
@@ -332,7 +334,7 @@ def test_columns_of_tables_with_one_name_or_none_that_is_text(tmp_path, monkeypa
 def test_names_of_columns_in_messages_are_on_one_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pyarrow.parquet.write_table(pyarrow.table({"a\x1b": [1, None], "b": [2, 3]}), "a.parquet")
-    with pytest.raises(InputError, match=r"row 1: a\\x1b is null"):
+    with pytest.raises(InputError, match=r"row 2 \(from 1\): a\\x1b is null"):
         edges_of(opened("a.parquet", tmp_path))
     with pytest.raises(UsageError, match=r"--weight-column a\\x1b: no such column of weights \(a\\x1b, b\)"):
         opened("a.parquet", tmp_path, weight_column=1)

@@ -30,21 +30,21 @@ MATRIX = sp.csr_array([[0, NAN, 0], [np.inf, 0, 0], [0, 2, 0]])
     ("call", "left", "first"),
     [
         (lambda **o: gstream.from_edges([1, None, 3, 4], [2, 3, None, 5], **o), [(1, 2), (4, 5)], "source is null"),
-        (lambda **o: gstream.from_edges(["a", None], ["b", "c"], **o), [("a", "b")], "row 1: source is null"),
-        (lambda **o: gstream.from_edges(["a", ""], ["b", "c"], **o), [("a", "b")], "row 1: source is empty"),
+        (lambda **o: gstream.from_edges(["a", None], ["b", "c"], **o), [("a", "b")], "row 2 .*source is null"),
+        (lambda **o: gstream.from_edges(["a", ""], ["b", "c"], **o), [("a", "b")], "row 2 .*source is empty"),
         (lambda **o: gstream.from_edges([1, -2, 3], [2, 3, 1 << 62], **o), [(1, 2), (3, 1 << 62)], "source -2 is"),
-        (lambda **o: gstream.from_edges([1.0, 2.5], [2, 3], **o), [(1, 2)], "row 1: source 2.5 is not an integer"),
-        (lambda **o: gstream.from_edges([1, 7], [2, 3], num_vertices=4, **o), [(1, 2)], "row 1: source 7 is past"),
-        (lambda **o: gstream.from_edges([1, 2], [2, 3], [5, NAN], **o), [(1, 2, 5)], "row 1: weight nan is not finite"),
-        (lambda **o: gstream.from_edges([1, 2], [2, 3], [5, None], **o), [(1, 2, 5)], "row 1: weight is null"),
-        (lambda **o: gstream.from_edges([1, 2], [2, 3], [5, "x"], **o), [(1, 2, 5)], "row 1: weight 'x' is not finite"),
+        (lambda **o: gstream.from_edges([1.0, 2.5], [2, 3], **o), [(1, 2)], "row 2 .*source 2.5 is not an integer"),
+        (lambda **o: gstream.from_edges([1, 7], [2, 3], num_vertices=4, **o), [(1, 2)], "row 2 .*source 7 is past"),
+        (lambda **o: gstream.from_edges([1, 2], [2, 3], [5, NAN], **o), [(1, 2, 5)], "row 2 .*weight nan"),
+        (lambda **o: gstream.from_edges([1, 2], [2, 3], [5, None], **o), [(1, 2, 5)], "row 2 .*weight is null"),
+        (lambda **o: gstream.from_edges([1, 2], [2, 3], [5, "x"], **o), [(1, 2, 5)], "row 2 .*weight 'x' is not"),
         (
             lambda **o: gstream.from_edges(pd.Series([1, None], dtype="Int64"), pa.array([2, 3]), **o),
-            [(1, 2)], "row 1: source is null",
+            [(1, 2)], "row 2 .*source is null",
         ),
         (
             lambda **o: gstream.from_edges(np.ma.array([1, 2], mask=[0, 1]), [2, 3], **o),
-            [(1, 2)], "row 1: source is null",
+            [(1, 2)], "row 2 .*source is null",
         ),
         (lambda **o: gstream.from_networkx(DIGRAPH, **o), [(2, 3, 4), (5, 6, 1)], "edge 1 to 2: weight nan is not"),
         (lambda **o: gstream.from_scipy(MATRIX, **o), [(2, 1, 2)], r"entry \(0, 1\): weight nan is not finite"),
@@ -73,12 +73,14 @@ def test_what_was_left_out_is_listed_beside_the_store(tmp_path: Path) -> None:
     store, listed = tmp_path / "a.gs", tmp_path / "a.gs.skipped.txt"
     with pytest.warns(UserWarning, match=r"1 line skipped, listed in .*a.gs.skipped.txt"):
         gstream.from_edges([1, -1], [2, 2], store=store, bad_lines="skip").close()
-    assert listed.read_text() == "edges: row 1\tsource -1 is negative; IDs run from 0 to 2^63-1\t-1, 2\n"
+    assert listed.read_text() == "edges: row 2 (from 1)\tsource -1 is negative; IDs run from 0 to 2^63-1\t-1, 2\n"
     with pytest.raises(UsageError, match="a.gs.skipped.txt: exists"):
         gstream.from_edges([1], [2], store=store, bad_lines="skip")
     gstream.from_arrow(pa.table({"src": [1], "dst": [2]}), store=store, force=True).close()
     assert [path.name for path in tmp_path.iterdir()] == ["a.gs"]  # a list of other rows would mislead
-    with pytest.raises(InputError, match="not one of its rows is an edge; the first one: row 0: source is null"):
+    with pytest.raises(
+        InputError, match=r"not one of its rows is an edge; the first one: row 1 \(from 1\): source is null"
+    ):
         gstream.from_edges([None], [2], store=store, force=True, bad_lines="skip")
     assert [path.name for path in tmp_path.iterdir()] == ["a.gs"]
 

@@ -82,7 +82,7 @@ def test_columns_that_nobody_can_know_are_refused() -> None:
     [
         (lambda: gstream.from_edges([1, 2], [3]), "different lengths: 2, 1"),
         (lambda: gstream.from_edges([1], ["a"]), "one end has numbers, the other strings"),
-        (lambda: gstream.from_edges([0.5], [1.0]), "row 0: source 0.5 is not an integer"),
+        (lambda: gstream.from_edges([0.5], [1.0]), "row 1 .*source 0.5 is not an integer"),
         (lambda: gstream.from_edges(["a"], ["b"], num_vertices=3), "num_vertices: is about numbers"),
         (lambda: gstream.from_edges([1], [2], sourcee=3), r"sourcee: no such option. Did you mean source\?"),
         (lambda: gstream.from_edges([1], [2], undirected=True), r"undirected: no .* Did you mean directed=False\?"),
@@ -123,11 +123,11 @@ def test_commands_in_messages_become_calls_but_for_a_shell_s() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: gstream.from_edges([1, -2], [3, 4]), "row 1: source -2 is negative"),
-        (lambda: gstream.from_edges([1], [1 << 63]), "row 0: target 9223372036854775808 is past the limit"),
-        (lambda: gstream.from_edges([1], [2], [float("nan")]), "row 0: weight nan is not finite"),
-        (lambda: gstream.from_edges(["a", None], ["b", "c"]), "row 1: source is null"),
-        (lambda: gstream.from_pandas(pd.DataFrame({"src": [1, None], "dst": [2, 3]})), "row 1: src is null"),
+        (lambda: gstream.from_edges([1, -2], [3, 4]), "row 2 .*source -2 is negative"),
+        (lambda: gstream.from_edges([1], [1 << 63]), "row 1 .*target 9223372036854775808 is past the limit"),
+        (lambda: gstream.from_edges([1], [2], [float("nan")]), "row 1 .*weight nan is not finite"),
+        (lambda: gstream.from_edges(["a", None], ["b", "c"]), "row 2 .*source is null"),
+        (lambda: gstream.from_pandas(pd.DataFrame({"src": [1, None], "dst": [2, 3]})), "row 2 .*src is null"),
         (lambda: gstream.from_scipy(sp.csr_array([[0, np.inf], [0, 0]])), "weight inf is not finite"),
     ],
 )
@@ -159,19 +159,21 @@ LACKING = {"src": ["a", None, "c"], "dst": ["b", "x", "d"], "weight": [1.5, 2.5,
 def test_rows_that_are_no_edges_are_left_out_where_that_is_asked_for(tmp_path: Path, strings: bool) -> None:
     table = pa.table(LACKING if strings else NOT_ALL_EDGES)
     bad = table.num_rows - 1
-    with pytest.warns(UserWarning, match=rf"table: {bad} lines skipped; the first: table: row 1: src is null"):
+    with pytest.warns(
+        UserWarning, match=rf"table: {bad} lines skipped; the first: table: row 2 \(from 1\): src is null"
+    ):
         graph = gstream.from_arrow(table, bad_lines="skip", memory="256MiB")
     with pytest.warns(UserWarning, match=rf"{bad} lines skipped, listed in .*web.gs.skipped.txt"):
         stored = gstream.from_arrow(table, bad_lines="skip", memory="256MiB", store=tmp_path / "web.gs")
     for one in (graph, stored):
         assert (one.info["stored_edges"], one.conversion["skipped_lines"]) == (1, bad)
     listed = (tmp_path / "web.gs.skipped.txt").read_text().splitlines()
-    assert len(listed) == bad and listed[0].startswith("table: row 1\tsrc is null\t")
+    assert len(listed) == bad and listed[0].startswith("table: row 2 (from 1)\tsrc is null\t")
     (tmp_path / "a.txt").write_text("1 2\n3 x\n")
     with pytest.warns(UserWarning, match="1 line skipped; the first: .*a.txt:2:3"):  # no list that is gone
         gstream.convert(tmp_path / "a.txt", bad_lines="skip", memory="256MiB")
     (tmp_path / "a.txt").unlink()
-    with pytest.raises(gstream.GstreamError, match='row 1: src is null.*or pass bad_lines="skip"'):
+    with pytest.raises(gstream.GstreamError, match=r'row 2 \(from 1\): src is null.*or pass bad_lines="skip"'):
         gstream.from_arrow(table)
     with pytest.raises(gstream.GstreamError, match="web.gs.skipped.txt"):
         gstream.from_arrow(table, bad_lines="skip", store=tmp_path / "web.gs")

@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from gstream.results.files import ABOUT, about_run
 from gstream.results.result import Result
 from pagestore.errors import GstreamError, InputError, UsageError
 from pagestore.rowtext import DELIMITERS, ENDINGS, parted_name
+from pagestore.sizes import show_row
 
 VERTEX = "vertex"
 READ = {".parquet": "_parquet", ".arrow": "_arrow", ".npy": "_numpy", **dict.fromkeys(ENDINGS, "_text")}
@@ -145,20 +145,23 @@ class GivenAnswer:
         that the graph does not have, or of one that had a row before."""
         seen, first, last = np.zeros(session.meta.vertices, bool), 0, -1
         session.reserve(seen)
-        row = partial("{}: row {}: ".format, self.where)
         self._by_names = session.meta.id_kind == "strings"
         with self.reading():
             for batch in self._open():
                 ids = batch.column(batch.schema.get_field_index(VERTEX))
                 listed: Any = ids.to_pylist() if ids.null_count or not is_whole(ids) else ids.to_numpy()
-                found = session.store.lookup(listed, VERTEX, InputError, lambda at, first=first: row(first + at))
+                found = session.store.lookup(
+                    listed, VERTEX, InputError, lambda at, first=first: f"{self.where}: {show_row(first + at)}: "
+                )
                 ascends = isinstance(listed, np.ndarray) and _ascends(listed, last)  # as gstream writes answers
                 last = MOST_ID if not ascends else int(listed[-1]) if len(listed) else last
                 if not ascends and (seen[found].any() or not _ascends(np.sort(found), -1)):
                     alone = np.zeros(len(found), bool)
                     alone[np.unique(found, return_index=True)[1]] = True
                     at = int(np.flatnonzero(seen[found] | ~alone)[0])
-                    raise InputError(f"{self.where}: row {first + at}: vertex {listed[at]} has a row before. Drop one.")
+                    raise InputError(
+                        f"{self.where}: {show_row(first + at)}: vertex {listed[at]} has a row before. Drop one."
+                    )
                 seen[found] = True
                 yield found, batch.column(batch.schema.get_field_index(name))
                 first += len(found)
