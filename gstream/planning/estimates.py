@@ -36,6 +36,7 @@ def estimate(work: Work, times: Three, plan: Plan, gpus: bool, lesson: Lesson | 
     unit = 1.0 / constants.edges(warm["direction"]) / busy
     an_edge, a_vertex = (work.gpu_edges, work.gpu_vertices) if gpus else (work.edges, work.vertices)
     pass_s = an_edge * warm["edges"] * unit * (graph.edges**JOINS if work.joins else 1.0)
+    pass_s *= work.tried(graph.edges)
     if not gpus and graph.edges > work.beyond[0]:
         pass_s *= work.beyond[1]
     vertices_s = a_vertex * graph.vertices * unit

@@ -25,6 +25,7 @@ class Work(NamedTuple):
     pages that a first call brings into memory, least, usual, most. answer: bytes a vertex. brought: those that come to
     the host before the call ends where one GPU holds all values, as columns stay in its memory until they are read;
     None: all. switched: options, and how many times as much work there is where one has another value than its default.
+    tries: how often a small graph is tried, at most, and stored edges of all tries (gstream.algorithms.communities).
     """
 
     edges: float = 1.0
@@ -42,6 +43,12 @@ class Work(NamedTuple):
     answer: int = 8
     brought: int | None = None
     switched: tuple[tuple[str, float], ...] = ()
+    tries: tuple[int, int] = (1, 0)
+
+    def tried(self, edges: int) -> int:
+        """How often a graph of so many stored edges is tried."""
+        most, of_all = self.tries
+        return max(1, min(most, of_all // max(edges, 1)))
 
     def scaled(self, times: float) -> Work:
         """So many times as much for each edge and each vertex."""

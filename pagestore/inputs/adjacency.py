@@ -46,6 +46,14 @@ MIX = [np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B1
 
 
 @compiled
+def past_zeros(buf: np.ndarray, i: np.uint64) -> np.uint64:
+    """The offset behind zeros ahead of a digit."""
+    while buf[i] == ZERO and np.uint64(buf[i + U1]) - np.uint64(ZERO) <= U9:
+        i += U1
+    return i
+
+
+@compiled
 def parse_lists(
     buf: np.ndarray, size: np.uint64, headed: bool, skipped: int, weighted: bool, low: np.uint64, high: np.uint64,
     source: np.ndarray, target: np.ndarray, weight: np.ndarray, heads: np.ndarray, odd: np.ndarray,
@@ -83,19 +91,10 @@ def parse_lists(
                 minus = buf[i] == MINUS
                 if minus or buf[i] == PLUS:
                     i += U1
-                padded = False
-                while buf[i] == ZERO and np.uint64(buf[i + U1]) - np.uint64(ZERO) <= U9:
-                    padded = True
-                    i += U1
-                begin = i
-                i, number = digits_at(buf, i)
-                good = (
-                    i != begin
-                    and not (headed and padded)
-                    and i - begin <= MOST_DIGITS
-                    and number <= MAX_ID
-                    and (not minus or number == U0)
-                )
+                begin = past_zeros(buf, i)
+                good = not headed or begin == i
+                i, number = digits_at(buf, begin)
+                good = good and 0 < i - begin <= MOST_DIGITS and number <= MAX_ID and (not minus or number == U0)
                 if field >= before:
                     good = good and low <= number and number <= high
                     source[entries], target[entries] = vertex, number

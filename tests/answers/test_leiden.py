@@ -81,7 +81,7 @@ def test_schedules_change_nothing(name, weighted, options, monkeypatch, tmp_path
         example.weight = np.random.default_rng(2).random(len(example.source)).astype(np.float32).astype(np.float64)
     monkeypatch.setattr(levels, "ALONE", 1000)
     monkeypatch.setattr(leiden, "ALONE", 1000)
-    monkeypatch.setattr(leiden, "TRIES", dict.fromkeys((True, False), 1))
+    monkeypatch.setattr(leiden.Work, "tried", lambda *_: 1)
     monkeypatch.setattr(leiden, "MOST_ROUNDS", 5)
     options = options | ({"host_memory": 3_200_000} if "host_memory" in options else {})
     with gstream.open(example.stored(tmp_path)) as graph:
@@ -218,7 +218,7 @@ def test_smaller_graphs_that_memory_does_not_hold_go_to_files_without_names(name
     example.weight = np.random.default_rng(2).random(len(example.source)).astype(np.float32).astype(np.float64)
     for module in (levels, leiden, coarser):
         monkeypatch.setattr(module, "ALONE", 100)
-    monkeypatch.setattr(leiden, "TRIES", dict.fromkeys((True, False), 1))
+    monkeypatch.setattr(leiden.Work, "tried", lambda *_: 1)
     monkeypatch.setattr(leiden, "SLICE", 100)
     blocks, init = [], coarser.Filed.__init__
 
@@ -252,7 +252,8 @@ def test_a_round_sweeps_pages_as_often_as_there_are_blocks(monkeypatch, tmp_path
     """Slices are many more, and one gathering serves as many as fit."""
     gathered, gather = [], levels.Stored._gather_visited
     monkeypatch.setattr(levels.Stored, "_gather_visited", lambda *given: gathered.append(1) or gather(*given))
-    for name, value in {"ALONE": 100, "TRIES": {False: 1}, "SLICE": 30, "MOST_ROUNDS": 1}.items():
+    monkeypatch.setattr(leiden.Work, "tried", lambda *_: 1)
+    for name, value in {"ALONE": 100, "SLICE": 30, "MOST_ROUNDS": 1}.items():
         monkeypatch.setattr(leiden, name, value)
     monkeypatch.setattr(levels, "ALONE", 100)
     with gstream.open(big_example(directed=False).stored(tmp_path)) as graph:

@@ -37,7 +37,7 @@ def paths(tmp_path_factory):
 def test_a_gpu_chooses_as_the_cores_do(name, kind, weighted, paths, monkeypatch):
     monkeypatch.setattr(levels, "ALONE", 500)
     monkeypatch.setattr(leiden, "ALONE", 500)
-    monkeypatch.setattr(leiden, "TRIES", {True: 1, False: 1})
+    monkeypatch.setattr(leiden.Work, "tried", lambda *_: 1)
     monkeypatch.setattr(leiden, "SLICE", 100)
     monkeypatch.setattr(gpu_slices, "ON_GPU", 0)
     rounds, merges = [], []

@@ -54,7 +54,7 @@ ALGORITHMS = (
             ".gpu_merges:sum_inside pass_over weigh_merges take_merges weigh_links join_parts end_visits",
             ".gpu_groups:size_groups list_members fill_groups count_groups pack_groups",
         ),
-        work=Work(edges=400.0, gpu_edges=60.0, spread=2.5),
+        work=Work(edges=400.0, gpu_edges=60.0, spread=2.5, tries=(4, 1 << 21)),
     ),
     Algorithm(
         "louvain", "communities (Louvain)",
@@ -73,7 +73,7 @@ ALGORITHMS = (
             ".gpu_moves:weigh_moves take_moves wake_ends go",
             ".gpu_groups:size_groups list_members fill_groups count_groups pack_groups",
         ),
-        work=Work(edges=120.0, gpu_edges=60.0, spread=2.5),
+        work=Work(edges=120.0, gpu_edges=60.0, spread=2.5, tries=(8, 1 << 23)),
     ),
 )  # fmt: skip
 
@@ -84,8 +84,6 @@ TABLE_BYTES = 64  # of a thread's table, for each vertex that may be in it
 LIST_BYTES = 128  # of a list of a smaller graph, for each vertex that may be in it: a quarter of memory has room
 SLICE = 512  # vertices of a slice, up to MOST_SLICES slices
 MERGE_SLICES = 8  # of Leiden's refinement, one round
-# Tries of Leiden and of Louvain, whose answers differ more: at most, and entries of all of them.
-TRIES, TRIED = {True: 4, False: 8}, {True: 1 << 21, False: 1 << 23}
 PASSES = 2  # of Leiden: the second begins with the first one's communities, as igraph and leidenalg do
 
 
@@ -108,7 +106,8 @@ def _run(session: Session, refined: bool, weighted: bool, resolution: float, see
     session.reserve(where, where, where)
     stored = Stored(session, weighted, where, later)
     side, found, rounds = where, dict[str, Any](), 0
-    for attempt in range(max(1, min(TRIES[refined], TRIED[refined] // max(stored.entries, 1)))):
+    # Louvain's answers differ more from try to try, so that it makes more of them
+    for attempt in range(ALGORITHMS[not refined].work.tried(stored.entries)):
         salt = salted(seed % 2**64, attempt)
         other, new, more = _try(stored, where, refined, resolution, salt, max_levels)
         rounds += more
