@@ -1,7 +1,7 @@
 """`mpiexec -n N gstream run ...`: the same command in N processes, which share the run (gstream.devices.ranks).
 
-The first rank shows progress, prints and writes traces; each writes its part of the answer. There is no supervisor: MPI
-starts once a process. A rank that fails tells the others; one of those that do says why, and all end.
+The first rank shows progress, prints and writes the traces of all; each writes its part of the answer. There is no
+supervisor: MPI starts once a process. A rank that fails tells the others; one of those that do says why, and all end.
 """
 
 from __future__ import annotations

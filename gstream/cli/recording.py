@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def recorder_of(given: dict[str, Any], following: Callable[[int, StepStats], None]) -> RunRecorder | None:
-    """Takes what --trace and --report show; None without them."""
-    if given["trace"] is None and given["report"] is None:
+    """Takes what --trace and --report show; None without them. Of ranks that share a run all take it."""
+    if given["trace"] is None and given["report"] is None and not given.get("planned"):
         return None
     from gstream.reporting.recorder import RunRecorder
 

@@ -179,7 +179,9 @@ def compute(
     summary = apart(result.summary, seconds, compiled())
     if ranks is not None:
         summary = add_up(summary, ranks, alone)
-    if recorder is not None:
+    if recorder is not None and ranks is not None and not alone:
+        recorder.trace.gather(ranks)
+    if recorder is not None and (ranks is None or ranks.first):
         write_records(given, recorder, known, result, summary, about, planned, launch_words(ranks))
     summary["lost"] = [loss._asdict() for loss in task.losses]
     show(summary, result, output, given["json"], given["resume"], TOP_ROWS if given["top"] is None else given["top"])

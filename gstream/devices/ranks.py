@@ -94,6 +94,12 @@ class Ranks:
         check_same([call for call, _ in told])
         return [value for _, value in told]
 
+    def to_first(self, value: Any) -> list[Any]:
+        """What each rank gave, in order of ranks, on the first; the others get nothing."""
+        told = self._world.gather((self._calls.make(), value), 0) or []
+        check_same([call for call, _ in told])
+        return [value for _, value in told]
+
     def of_first(self, value: Any) -> Any:
         """What the first rank gave."""
         call = self._calls.make()

@@ -12,7 +12,7 @@ from pagestore.errors import InputError, plain
 
 BINS = 240  # of the time line's length
 LEVELS = 4  # of how many tracks work
-MOST_LANES = 24
+MOST_LANES, MOST_PROCESSES = 24, 96  # each process has a lane, and the busiest of each in turn have the rest
 NUMBERS = re.compile(r"\d+(?: (?:to|of) \d+)*")  # "vertices 0 to 99" and "vertices 100 to 149" are of one kind
 
 
@@ -29,7 +29,7 @@ class Lane:
 
 
 def lanes_of(events: Any) -> tuple[list[Lane], float]:
-    """(lanes, seconds of the time line) of Chrome trace events; the busiest where there are too many.
+    """(lanes, seconds of the time line) of Chrome trace events; the busiest of each process where there are too many.
 
     Raises InputError for what are no such events.
     """
@@ -55,8 +55,23 @@ def lanes_of(events: Any) -> tuple[list[Lane], float]:
         number = len({tracks[place] for place in places})
         bars = _bars(begin[chosen], length[chosen], total, number)
         found.append(Lane(process, f"{plain(process)}: {plain(kind)}", float(length[chosen].sum()), len(places), bars))
-    found = sorted(found, key=lambda lane: -lane.busy)[:MOST_LANES]
-    return sorted(found, key=lambda lane: (lane.process, lane.label)), total
+    return sorted(_busiest(found), key=lambda lane: (_in_order(lane.process), lane.label)), total
+
+
+def _busiest(lanes: list[Lane]) -> list[Lane]:
+    """The busiest lane of each process, then the next of each, while there is room."""
+    turns: dict[str, int] = {}
+    placed = []
+    for lane in sorted(lanes, key=lambda lane: -lane.busy):
+        turns[lane.process] = turns.get(lane.process, -1) + 1
+        placed.append((turns[lane.process], -lane.busy, lane))
+    placed.sort(key=lambda one: one[:2])
+    return [lane for *_, lane in placed[: max(MOST_LANES, min(len(turns), MOST_PROCESSES))]]
+
+
+def _in_order(name: str) -> list[tuple[int, str]]:
+    """What sorts names by the numbers in them: rank 2 before rank 10."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
 def kind_of(name: str) -> str:

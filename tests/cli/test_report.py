@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import gstream as gs
-from gstream.reporting import page
+from gstream.reporting import page, timelines
 from gstream.reporting.timelines import kind_of, lanes_of
 from pagestore.errors import InputError, LibraryMissingError, UsageError
 from tests.cli.command import PROGRAM, Command
@@ -105,6 +105,31 @@ def test_a_report_tells_of_the_run(store: Path, gstream: Command) -> None:
 
     assert gstream("report", "run.json", "-o", "again.html").stdout == "again.html\n"
     assert Path("again.html").read_text() == Path("run.html").read_text()
+
+
+def test_a_report_can_be_read_in_the_light_in_the_dark_and_in_print() -> None:
+    """WCAG 2.2: 4.5 of text to what is behind it, captions' opacity in it (1.4.3); 3 of what is drawn (1.4.11)."""
+    text = page.TEMPLATE.read_text()
+    faded = float(re.search(r"\.note \{[^}]*opacity: ([.0-9]+)", text)[1])  # type: ignore[index]
+    palettes = [dict(re.findall(r"--([\w-]+): (#\w+)", block)) for block in re.findall(r":root \{([^}]*)\}", text)]
+    assert len(palettes) == 3 and all(palette.keys() == palettes[0].keys() for palette in palettes)
+    for palette in palettes:
+        colours = {name: [int(value, 16) / 255 for value in re.findall("..", digits if len(digits) == 6 else
+                   "".join(2 * digit for digit in digits))] for name, digits in
+                   ((name, colour[1:]) for name, colour in palette.items())}  # fmt: skip
+        ink, paper = colours["ink"], colours["paper"]
+        caption = [faded * ink[at] + (1 - faded) * paper[at] for at in range(3)]
+        assert min(contrast(ink, paper), contrast(ink, colours["soft"]), contrast(caption, paper)) >= 4.5
+        assert min(contrast(colours[name], paper) for name in colours if name.startswith("series")) >= 3
+
+
+def contrast(one: list[float], other: list[float]) -> float:
+    """WCAG's contrast ratio of two colours, each red, green and blue from 0 to 1."""
+    bright = [
+        sum(part * (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4)
+            for part, share in zip((0.2126, 0.7152, 0.0722), colour, strict=True)) for colour in (one, other)
+    ]  # fmt: skip
+    return (max(bright) + 0.05) / (min(bright) + 0.05)
 
 
 def test_supersteps_of_a_report_go_on_behind_a_checkpoint_and_compiling_stands_apart(
@@ -219,6 +244,17 @@ def test_lanes_hold_all_time_and_stay_few() -> None:
         "superstep",
         "pages of out",
     ]
+
+
+def test_each_rank_has_a_lane() -> None:
+    """However many kinds of work of others are busier; in order of their numbers."""
+    many = [("rank 10: host", f"kind {chr(97 + at)}", 50) for at in range(timelines.MOST_LANES)]
+    spans = [*many, ("rank 2: host", "superstep", 1), ("rank 2: host", "read", 2)]
+    events = [{"ph": "M", "name": "process_name", "pid": name, "args": {"name": name}} for name, *_ in spans]
+    events += [{"ph": "X", "name": kind, "pid": name, "tid": 0, "ts": 0, "dur": long} for name, kind, long in spans]
+    lanes = lanes_of(events)[0]
+    assert [lane.label for lane in lanes[:2]] == ["rank 2: host: read", "rank 2: host: superstep"]
+    assert len(lanes) == timelines.MOST_LANES and {lane.process for lane in lanes[2:]} == {"rank 10: host"}
 
 
 def test_reports_from_python(store: Path, gstream: Command) -> None:

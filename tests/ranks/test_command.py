@@ -18,6 +18,7 @@ from rank_processes import MPIEXEC, environment, lines_of_ours, mpiexec
 
 import gstream
 from gstream.reporting.page import render
+from gstream.reporting.timelines import lanes_of
 from tests.cli.command import ENDLESS
 
 END_SECONDS = 120.0  # a launcher that hangs; how fast ranks end is measured elsewhere
@@ -110,15 +111,21 @@ def test_a_run_on_parts_names_the_folder_and_traces_what_it_exchanges_and_what_a
     done = mpiexec(2, "-m", "gstream", *words, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     summary = json.loads(done.stdout)
-    facts = json.loads((tmp_path / "run.json").read_text())["otherData"]["gstream"]
+    trace = json.loads((tmp_path / "run.json").read_text())
+    facts, events = trace["otherData"]["gstream"], trace["traceEvents"]
     with gstream.open(stores / "wide.gs", devices="host") as graph:
         steps = graph.pagerank(iterations=3).summary["stats"]["per_superstep"]
     for name in ("pages", "edges_visited"):  # all of both parts
         assert [step[name] for step in facts["stats"]["per_superstep"]] == [step[name] for step in steps]
     assert facts["command"].startswith("mpiexec -n 2 gstream run pagerank web.parts ")
-    assert "those of all 2 ranks" in render(facts, [])
+    page = render(facts, events)
+    assert "those of all 2 ranks" in page and "Of all 2 ranks, by the first one's clock" in page.replace("&#39;", "'")
+    lanes, seconds = lanes_of(events)
+    ends = {lane.process: lane.bars[-1][0] for lane in lanes if lane.label.endswith("driver: vertices")}
+    assert {*ends} == {"rank 0: driver", "rank 1: driver"}
+    assert abs(ends["rank 0: driver"] - ends["rank 1: driver"]) < seconds / 2, "all end a superstep together"
     told = re.findall(r"vertices 0 to \d+, (\d+) bytes to other ranks", (tmp_path / "run.json").read_text())
-    assert summary["store"] == "web.parts" and len(told) == 3
+    assert summary["store"] == "web.parts" and len(told) == 2 * 3
     assert 0 < sum(map(int, told)) < summary["ranks"]["bytes_exchanged"]
 
 
