@@ -17,13 +17,14 @@ VERTICES, EDGES = 9_000, 40_000
 
 @pytest.fixture(scope="session")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with directed.gs, weighted.gs, floats.gs and undirected.gs: small pages, hubs that take large ones."""
+    """A folder of stores, by their names below: small pages, hubs that take large ones. zeros.gs has weights of 0."""
     folder = tmp_path_factory.mktemp("stores")
     source, target = skewed_edges(VERTICES, EDGES, 5)
     weight = np.random.default_rng(5).integers(1, 200, EDGES).astype(np.uint8)
     kinds = {
         "directed": (None, {"topology": "both"}), "weighted": (weight, {"topology": "both", "order": "natural"}),
         "undirected": (weight, {"directed": False}), "floats": (weight / 7, {"topology": "both", "order": "natural"}),
+        "zeros": (np.maximum(weight, 150) - 150.0, {"topology": "both"}),
     }  # fmt: skip
     for name, (weights, options) in kinds.items():
         made = make_store(folder, source, target, weights, **options)

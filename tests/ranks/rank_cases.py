@@ -123,7 +123,7 @@ class Registers(Program):
 
 
 class Case(NamedTuple):
-    """store: "directed", "weighted" or "undirected". what: a program, or an algorithm's name. own: its options; run:
+    """store: of conftest.py. what: a program, or an algorithm's name. own: its options; run:
     RunOptions. long: for make test-all. in_parts: also run, or refused, on the graph in as many parts."""
 
     store: str
@@ -163,6 +163,7 @@ CASES = {
     "bfs without heads": Case("directed", "bfs", {"source": 1}, {"use_heads": False}, long=True),
     "sssp": Case("weighted", "sssp", {"source": 1}, certify=True),
     "sssp of floats": Case("floats", "sssp", {"source": 1, "predecessors": False}, long=True),
+    "sssp of weights of 0": Case("zeros", "sssp", {"source": 1}),
     "sssp by chunks": Case("weighted", "sssp", {"source": 1}, {"chunk_vertices": 4096}, long=True),
     "widest": Case("weighted", "widest", {"source": 1}, long=True),
     "wcc": Case("directed", "wcc", certify=True),

@@ -50,7 +50,7 @@ def _refusals(session: Session, programs: tuple[Any, ...]) -> list[CapError]:
     found = []
     for program in programs:
         try:
-            session.engine.plan(program)
+            session.engine.plan(program, stay=session.stays)
         except CapError as error:
             found.append(error)
     return found

@@ -127,7 +127,7 @@ def program_of_bfs(
     ids = source_ids(source, "bfs")
     if depth_limit is not None and depth_limit < 0:
         raise UsageError(f"--depth-limit {depth_limit}: is negative; it counts edges from the source. Pass 0 or more.")
-    whole |= predecessors and not keep_slices(session, weighted=False)
+    whole |= predecessors and not keep_slices(session)
     session.let_stay(whole=whole or targets is not None or start is not None, proved=True)
     program = BFS(source=ids)
     prove_by_slices(session, program)

@@ -25,7 +25,7 @@ from gstream.algorithms.traversal import bothways
 from gstream.algorithms.traversal.bfs import count_reached
 from gstream.algorithms.traversal.float_proof import distance_error
 from gstream.algorithms.traversal.predecessors import find_predecessors
-from gstream.algorithms.traversal.slice_predecessors import keep_slices, predecessors_of_slices
+from gstream.algorithms.traversal.slice_predecessors import predecessors_of_slices, proves_slices
 from gstream.devices.host.rank_values import RankValues
 from gstream.hostcode.bitmaps import bitmap, list_bits, set_bit
 from gstream.hostcode.casts import u64
@@ -173,10 +173,10 @@ def by_slices(session: Session, columns: list[Column], sources: np.ndarray, limi
     """Prove the distances where ranks have those of their slices; False where they have not, and nothing is proven.
     Weights are above 0, so that predecessors make no circle. Raises CertificateError."""
     distance = columns[0].held
-    part = own_part(session, *session.meta.topologies) if keep_slices(session, weighted) else None
+    part = own_part(session, *session.meta.topologies) if proves_slices(session, weighted) else None
     if part is None or not isinstance(distance, RankValues) or not distance.of_ranks:
         return False
-    found = columns[1].held if len(columns) > 1 else predecessors_of_slices(session, distance, weighted)
+    found = columns[1].held if len(columns) > 1 else predecessors_of_slices(session, distance, sources, weighted)
     if not isinstance(found, RankValues) or not found.of_ranks:
         return False
     (first, last), own, natural, none = part.ids.own, distance.own, found.own, unreached(distance.dtype)

@@ -13,11 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from gstream.algorithms.support.session import Session
-from gstream.algorithms.traversal import nearest
+from gstream.algorithms.traversal import nearest, slice_predecessors
 from gstream.algorithms.traversal.predecessors import find_predecessors
+from gstream.devices.host.rank_values import RankValues
 from gstream.records.held import Held
 
-DEEP = 64  # edges of a path
+DEEP = 64  # edges of a path: a power of 2
 FLOAT_MAX = float(np.finfo(np.float32).max)
 
 
@@ -58,10 +59,12 @@ def greatest(distance: np.ndarray | Held) -> float:
     return float(np.max(distance, where=np.isfinite(distance), initial=0.0))
 
 
-def is_deep(session: Session, predecessor: np.ndarray) -> bool:
-    """Whether a vertex has more than DEEP vertices above it. predecessor: id[V], all bits set at roots; no cycles."""
+def is_deep(session: Session, predecessor: np.ndarray | Held) -> bool:
+    """Whether a vertex has more than DEEP vertices above it. predecessor: as of `find_predecessors`; no cycles."""
     if len(predecessor) <= DEEP:
         return False
+    if isinstance(predecessor, RankValues):
+        return slice_predecessors.is_deep(session, predecessor, DEEP.bit_length() - 1)
     depth = np.zeros(len(predecessor), np.uint8)
     session.reserve(depth)
     deep = session.each(nearest.find_deep, predecessor, depth, DEEP, items=len(depth))

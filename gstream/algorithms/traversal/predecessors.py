@@ -48,7 +48,7 @@ def find_predecessors(session: Session, distance: Any, sources: np.ndarray, weig
     and finds the predecessors, it holds these, too.
     """
     vertices, device = len(distance), session.engine.devices[0]
-    if (own := predecessors_of_slices(session, distance, weighted)) is not None:
+    if (own := predecessors_of_slices(session, distance, sources, weighted)) is not None:
         return own, count_others(session, distance, unreached(distance.dtype))
     if not weighted and (found := _on_gpu(session, distance)) is not None:
         return found, count_others(session, distance, unreached(distance.dtype))
@@ -72,7 +72,7 @@ def predecessor_bytes(session: Session, program: Any, weighted: bool) -> int:
     """Bytes that `find_predecessors` takes in all, as many at least, and a look at the depth of their tree. program:
     that finds the distances."""
     distance, cap = program.value.dtype, session.engine.options.host_memory
-    if session.stays and keep_slices(session, weighted) and (planned := plan_of_slices(session, program)) is not None:
+    if session.stays and keep_slices(session) and (planned := plan_of_slices(session, program)) is not None:
         need = held_by_predecessors(session, distance, weighted, planned.graph) + bytes_beside(session, planned)
         if cap is None or need <= cap:
             return need  # else whole columns may take less

@@ -35,7 +35,7 @@ from gstream.algorithms.traversal import float_sums
 from gstream.algorithms.traversal.bfs import count_reached, distance_column, predecessor_column, refuse_ends
 from gstream.algorithms.traversal.later import go_on
 from gstream.algorithms.traversal.predecessors import find_predecessors, held_bytes, predecessor_bytes
-from gstream.algorithms.traversal.slice_predecessors import keep_slices
+from gstream.algorithms.traversal.slice_predecessors import keep_slices, proves_slices
 from gstream.algorithms.traversal.targets import Targets
 from gstream.programs.sssp import SSSP, SSSP64, SSSPInteger, SSSPLong
 from gstream.records.held import Held
@@ -141,9 +141,9 @@ def program_of_sssp(
     ids = source_ids(source, "sssp")
     program = program_for(session.meta, float64)(source=ids)
     dtype = program.value.dtype
-    keeps = keep_slices(session, weighted=True)
-    whole = (predecessors and not keeps) or any(given is not None for given in (cutoff, targets, start))
-    session.let_stay(whole=whole, proved=keeps)
+    whole = predecessors and not keep_slices(session)
+    whole |= any(given is not None for given in (cutoff, targets, start))
+    session.let_stay(whole=whole, proved=proves_slices(session, weighted=True))
     prove_by_slices(session, program)
     looked_for = predecessors or session.proof_bytes or type(program) is SSSP  # a certificate looks for them, too
     above_bytes = predecessor_bytes(session, program, weighted=True) if looked_for else 0

@@ -14,10 +14,12 @@ import numpy as np
 
 from gstream.algorithms.declaration import EXECUTION, NOT_NEGATIVE, SOURCE, Algorithm, Work
 from gstream.algorithms.support.arguments import rounds_of, source_ids
+from gstream.algorithms.support.counting import count_others
 from gstream.algorithms.support.lists import OneThread
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import note
+from gstream.devices.host.rank_values import RankValues
 from gstream.hostcode.adjacency import stretch
 from gstream.hostcode.bitmaps import bitmap, is_set, set_bit, set_bits
 from gstream.hostcode.casts import u64
@@ -96,21 +98,29 @@ def run_widest(session: Session, source: Any, execution: str = "sync") -> Answer
     Raises UsageError (no source, or one that is not in the graph; a store without weights), InputError (a negative or
     NaN weight, named by its edge).
     """
-    outcome = session.run(program_of_widest(session, source), rounds=rounds_of(execution))
+    program = program_of_widest(session, source)
+    stay = session.ranks is not None and session.stays
+    outcome = session.run(program, rounds=rounds_of(execution), stay=stay)
     width = outcome.value
-    if width.dtype.kind != "f":
-        limits = np.iinfo(width.dtype)
-        width = np.where(width == limits.max, np.inf, np.where(width == limits.min, -np.inf, width))
+    width = width.alike(_as_floats(width.own)) if isinstance(width, RankValues) else _as_floats(width)
     found = session.finish(outcome.supersteps, outcome.converged)
-    return [Column("width", width, -np.inf, npy_missing=-np.inf)], found | {
-        "reached": int(np.count_nonzero(width != -np.inf))
-    }
+    reached = count_others(session, width, -np.inf)
+    return [Column("width", width, -np.inf, npy_missing=-np.inf)], found | {"reached": reached}
+
+
+def _as_floats(width: np.ndarray) -> np.ndarray:
+    """Widths with their infinities."""
+    if width.dtype.kind == "f":
+        return width
+    limits = np.iinfo(width.dtype)
+    return np.where(width == limits.max, np.inf, np.where(width == limits.min, -np.inf, width))
 
 
 def program_of_widest(session: Session, source: Any, execution: str = "sync") -> Widest:
     """The program whose numbers fit the store's weights. Raises as run_widest does."""
     ids = source_ids(source, "widest")
     session.store.lookup(ids)
+    session.let_stay()
     return (Widest if session.meta.weight_dtype == "f4" else WidestInteger)(source=ids)
 
 

@@ -61,17 +61,27 @@ class RankValues(Held):
         """uint64[n]: store IDs of natural indices (uint64[n]), told by the ranks of their rows."""
         if store.meta.order == "natural":
             return natural
-        ranks, size = self.ranks, self.ranks.size
-        values, at = np.unique(natural, return_inverse=True)
-        bounds = [self.size * number // size for number in range(size + 1)]
-        first, cuts = bounds[ranks.rank], np.searchsorted(values, bounds)
-        rows = store.store_ids(first, bounds[ranks.rank + 1]).astype(np.uint64)
-        asked, found = ranks.everybody(np.diff(cuts).tolist()), np.empty(len(values), np.uint64)
+        values, back = np.unique(natural, return_inverse=True)
+        bounds = [self.size * number // self.ranks.size for number in range(self.ranks.size + 1)]
+        first, last = bounds[self.ranks.rank], bounds[self.ranks.rank + 1]
+        rows = store.store_ids(first, last).astype(np.uint64)
+        return self._told(values, np.searchsorted(values, bounds), rows, first)[back]
+
+    def of(self, vertices: np.ndarray) -> np.ndarray:
+        """Values of vertices that this rank asks for (store IDs), told by the ranks of their slices."""
+        asked, back = np.unique(vertices, return_inverse=True)
+        cuts = np.searchsorted(asked, [*(first for first, _ in self._slices), self.size])
+        return self._told(asked, cuts, self._own, self.part[0])[back]
+
+    def _told(self, asked: np.ndarray, cuts: np.ndarray, rows: np.ndarray, first: int) -> np.ndarray:
+        """What ranks have at the numbers that are asked of them: of `asked`, ascending, those from a rank's cut to the
+        next. rows: what this rank has, from number `first` on."""
+        counts, found = self.ranks.everybody(np.diff(cuts).tolist()), np.empty(len(asked), rows.dtype)
         for to, source in self._partners():
-            mine, theirs = slice(cuts[to], cuts[to + 1]), np.empty(asked[source][ranks.rank], np.uint64)
-            ranks.swap(values[mine], to, theirs, source)
-            ranks.swap(rows[theirs.astype(np.int64) - first], source, found[mine], to)
-        return found[at]
+            mine, theirs = slice(cuts[to], cuts[to + 1]), np.empty(counts[source][self.ranks.rank], asked.dtype)
+            self.ranks.swap(asked[mine], to, theirs, source)
+            self.ranks.swap(rows[theirs.astype(np.int64) - first], source, found[mine], to)
+        return found
 
     def _empty(self, count: int) -> np.ndarray:
         """Room for values."""
