@@ -39,14 +39,14 @@ class Methods(ABC):
         The sum over all vertices is 1. Vertices without a given weight have personalization 0.
 
         - alpha: share of rank that follows edges.
-        - tol: end at this L1 change, not times n as NetworkX.
+        - tol: end at this L1 change in all; NetworkX's tol is a vertex's.
         - max_iter: end after N iterations.
         - iterations: exactly N iterations.
         - personalization: a mapping from user IDs to numbers, or a file with lines of `vertex weight`, parted by a tab,
           comma or blanks; "a, b" 1.
         - weighted: edges count by their weights.
         - float64: values in double precision.
-        - active_above: changes of a rank by this much or less are not taken; default: all are.
+        - active_above: leave out changes of a rank that are no greater; default: none.
         - execution: async: new values are visible at once; fewer sweeps from disk.
         - start: a result, a table, a mapping from user IDs, or a file with the answer of an earlier run, as of the
           store before an update, to go on from.
@@ -109,7 +109,7 @@ class Methods(ABC):
         """
 
     def widest(self, source: Any = None, execution: str = "sync", certify: bool = False, **options: Any) -> Result:
-        """Widest paths: greatest least weight from a source. Columns: vertex, width.
+        """Paths whose lightest edge weighs most. Columns: vertex, width.
 
         - source: a user ID or several; start here.
         - execution: async: new values are visible at once; fewer sweeps from disk.
@@ -122,7 +122,7 @@ class Methods(ABC):
         self, k: int | None = None, normalized: bool = True, seed: int | None = None, source: Any = None,
         endpoints: bool = False, weighted: bool = False, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """Betweenness centrality, as NetworkX. Columns: vertex, betweenness.
+        """Betweenness centrality, as in NetworkX. Columns: vertex, betweenness.
 
         Without k and source every vertex is a source: two sweeps a level of each. With source, shortest paths from
         there alone count.
@@ -148,7 +148,7 @@ class Methods(ABC):
 
         - source: a user ID or several; start here.
         - alpha: share of rank that follows edges.
-        - tol: end at this L1 change, not times n as NetworkX.
+        - tol: end at this L1 change in all; NetworkX's tol is a vertex's.
         - max_iter: end after N iterations.
         - weighted: edges count by their weights.
         - float64: values in double precision.
@@ -162,12 +162,12 @@ class Methods(ABC):
         self, alpha: float = 0.1, beta: float = 1.0, max_iter: int = 1000, tol: float = 1e-06, normalized: bool = True,
         weighted: bool = False, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """Katz centrality, as NetworkX. Columns: vertex, katz.
+        """Katz centrality, as in NetworkX. Columns: vertex, katz.
 
         - alpha: share of a value that each edge carries on.
         - beta: what each vertex has by itself.
         - max_iter: end after N iterations.
-        - tol: end at this L1 change, not times n as NetworkX.
+        - tol: end at this L1 change in all; NetworkX's tol is a vertex's.
         - normalized: values of length 1.
         - weighted: edges count by their weights.
         - certify: prove the answer (residual).
@@ -178,10 +178,10 @@ class Methods(ABC):
     def eigenvector(
         self, max_iter: int = 100, tol: float = 1e-06, weighted: bool = False, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """Eigenvector centrality, over in-edges as NetworkX. Columns: vertex, eigenvector.
+        """Eigenvector centrality by in-edges, as in NetworkX. Columns: vertex, eigenvector.
 
         - max_iter: end after N iterations.
-        - tol: end at this L1 change, not times n as NetworkX.
+        - tol: end at this L1 change in all; NetworkX's tol is a vertex's.
         - weighted: edges count by their weights.
         - certify: prove the answer (residual).
 
@@ -192,10 +192,10 @@ class Methods(ABC):
         self, max_iter: int = 100, tol: float = 1e-08, normalized: bool = True, weighted: bool = False,
         certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """Hubs and authorities, each of sum 1 as NetworkX. Columns: vertex, hub, authority.
+        """Hubs and authorities, as in NetworkX. Columns: vertex, hub, authority.
 
         - max_iter: end after N iterations.
-        - tol: end at this L1 change, not times n as NetworkX.
+        - tol: end at this L1 change in all; NetworkX's tol is a vertex's.
         - normalized: hubs and authorities of sum 1.
         - weighted: edges count by their weights.
         - certify: prove the answer (residual).
@@ -218,7 +218,7 @@ class Methods(ABC):
     def hyperball(
         self, log2m: int = 7, max_distance: int | None = None, seed: int = 0, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """Centralities, estimated. Columns: vertex, harmonic, closeness, reachable.
+        """Closeness and harmonic centrality, estimated. Columns: vertex, harmonic, closeness, reachable.
 
         HyperBall: HyperLogLog counters of what leads to a vertex. Summary: neighbourhood_function from distance 0 on,
         distance_distribution from 1 on, average_distance, effective_diameter (90 %), and standard_error of a counter,
@@ -234,7 +234,7 @@ class Methods(ABC):
     def radius(
         self, sketches: int = 32, max_iter: int = 256, seed: int = 0, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """Effective radii and diameter by sketches. Columns: vertex, radius.
+        """Effective radii and diameter, estimated. Columns: vertex, radius.
 
         Two sketches take one search of all edges. Summary: effective_diameter.
 
@@ -249,7 +249,7 @@ class Methods(ABC):
         self, wf_improved: bool = True, k: int | None = None, seed: int = 0, weighted: bool = False,
         certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """Closeness centrality, over paths to a vertex as NetworkX. Columns: vertex, closeness.
+        """Closeness centrality by paths to a vertex, as in NetworkX. Columns: vertex, closeness.
 
         64 sources take one search of all edges; by weights each takes its own. A certificate takes 16 searches, of
         small graphs up to 256 that look at 4 million edges together.
@@ -266,7 +266,7 @@ class Methods(ABC):
     def harmonic(
         self, k: int | None = None, seed: int = 0, weighted: bool = False, certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """Harmonic centrality, over paths to a vertex as NetworkX. Columns: vertex, harmonic.
+        """Harmonic centrality by paths to a vertex, as in NetworkX. Columns: vertex, harmonic.
 
         64 sources take one search of all edges; by weights each takes its own. A certificate takes 16 searches, of
         small graphs up to 256 that look at 4 million edges together.
@@ -338,7 +338,7 @@ class Methods(ABC):
         """
 
     def msf(self, certify: bool = False, **options: Any) -> Result:
-        """Minimum spanning forest: a row an edge. Columns: source, target, weight.
+        """Edges of a minimum spanning forest. Columns: source, target, weight.
 
         There is one answer. Summary: total_weight, forest_edges, trees.
 
@@ -463,7 +463,7 @@ class Methods(ABC):
         self, weighted: bool = False, resolution: float = 1.0, seed: int = 0, max_levels: int = 32,
         certify: bool = False, **options: Any,
     ) -> Result:  # fmt: skip
-        """Communities, connected (Leiden). Columns: vertex, community.
+        """Communities, each connected (Leiden). Columns: vertex, community.
 
         A community is named by its least vertex. Summary: communities, modularity, levels.
 

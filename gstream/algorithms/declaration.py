@@ -98,7 +98,7 @@ DRAWN = Option("k", WHOLE, None, "an estimate from N sources, drawn; default: al
 
 def tolerance(default: float) -> Option:
     """Where an iteration ends."""
-    return Option("tol", NUMBER, default, "end at this L1 change, not times n as NetworkX", True)
+    return Option("tol", NUMBER, default, "end at this L1 change in all; NetworkX's tol is a vertex's", True)
 
 
 def at_most(default: int, what: str = "iterations") -> Option:

@@ -45,6 +45,7 @@ TYPES: dict[Any, Any] = {
     VERTICES: list[str],
     SYNC_OR_ASYNC: str,
 }  # else the path of a file
+ALGORITHM_HELP = "One of those below, or a program of your own: my.py:MyProgram."
 STORE_HELP = "A store. run takes an edge list, too, and converts it once into the cache."
 COUNTED_HELP = "A store; without one, --vertices and --edges."
 Declared = dict[str, tuple[Any, Any]]  # option -> (type, what typer makes it of)
@@ -174,11 +175,6 @@ def _shown(default: Any) -> str:
     return default if isinstance(default, str) else f"{default:g}"
 
 
-def algorithm_help() -> str:
-    """The names of algorithms, and what else the argument may be."""
-    return f"{', '.join(ALGORITHMS)} or my.py:MyProgram."
-
-
 def takes_run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`command(**given)` with a signature that typer reads: the driver's options, and those of all known algorithms.
     One whose attribute `counted` is true may do without a store: COUNTED says what takes its place. An attribute `only`
@@ -189,7 +185,7 @@ def takes_run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     declared: Declared = {"store": (Path, store)}
     own = options_of([ALGORITHMS[only]] if only else ALGORITHMS.values())
     if only is None:
-        declared = {"algorithm": (str, typer.Argument(..., metavar="ALGORITHM", help=algorithm_help()))} | declared
+        declared = {"algorithm": (str, typer.Argument(..., metavar="ALGORITHM", help=ALGORITHM_HELP))} | declared
         own |= PROGRAMS_OWN
     for heading, group in ((OWN, own), *(COUNTED if counted else {}).items(), *DRIVERS.items()):
         for _, made in group.values():

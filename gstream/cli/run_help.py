@@ -10,7 +10,7 @@ from gstream.algorithms.registry import ALGORITHMS, add_installed
 from gstream.cli.plain_values import take_plainly
 from gstream.cli.run_arguments import COUNTED, DRIVERS, OWN, help_of, made_again, takes
 
-FIRST, LAST = "Arguments", "Other"
+FIRST, KNOWN, LAST = "Arguments", "Algorithms", "Other"
 ASKED = "gstream.algorithm"  # in a context's meta: the algorithm that is named before --help, if any
 
 
@@ -40,11 +40,17 @@ class RunCommand(TyperCommand):
         """A section a group; of the algorithms' own options those that the named one has, in its words."""
         algorithm = ctx.meta.get(ASKED)
         own = {} if algorithm is None else {option.name: [(algorithm.name, option)] for option in algorithm.options}
-        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (FIRST, OWN, *COUNTED, *DRIVERS, LAST)}
+        sections: dict[str, list[tuple[str, str]]] = {
+            heading: [] for heading in (FIRST, KNOWN, OWN, *COUNTED, *DRIVERS, LAST)
+        }
+        if algorithm is None:
+            sections[KNOWN] = [(name, f"{one.title}.") for name, one in ALGORITHMS.items()]
         for parameter in self.get_params(ctx):
             record, heading = parameter.get_help_record(ctx), getattr(parameter, "rich_help_panel", None)
             if record is None or algorithm is not None and not takes(algorithm, parameter.name, heading):
                 continue
+            if parameter.name == "algorithm" and algorithm is not None:
+                record = (record[0], "gstream run --help lists them all.  [required]")
             if parameter.name in own:
                 record = (record[0], help_of(own[parameter.name]).partition(": ")[2])
             sections[heading or (FIRST if parameter.param_type_name == "argument" else LAST)].append(record)

@@ -140,8 +140,8 @@ def test_help_says_the_defaults_of_algorithms(gstream: Command) -> None:
 
 def test_help_is_in_groups(gstream: Command) -> None:
     headings = re.findall(r"^(\w.*):$", gstream("run", "--help").stdout, re.MULTILINE)
-    assert headings == ["Arguments", OWN, *DRIVERS, "Other"]
-    headings[2:2] = COUNTED
+    assert headings == ["Arguments", "Algorithms", OWN, *DRIVERS, "Other"]
+    headings[3:3] = COUNTED
     assert re.findall(r"^(\w.*):$", gstream("plan", "--help").stdout, re.MULTILINE) == headings
 
 

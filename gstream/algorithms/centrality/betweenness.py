@@ -45,7 +45,7 @@ from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
 ALGORITHM = Algorithm(
-    "betweenness", "betweenness centrality, as NetworkX",
+    "betweenness", "betweenness centrality, as in NetworkX",
     """Without k and source every vertex is a source: two sweeps a level of each. With source, shortest paths from there
     alone count.""",
     definition="paths by edges, or weights if weighted; ends count if endpoints; / (n-1)(n-2), with "

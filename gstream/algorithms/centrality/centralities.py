@@ -56,7 +56,7 @@ ALGORITHMS = (
         work=Work(edges=1.1, times=(8, 14, 60), spread=1.2, answer=4, switched=(("weighted", 1.4), ("float64", 1.05))),
     ),
     Algorithm(
-        "katz", "Katz centrality, as NetworkX",
+        "katz", "Katz centrality, as in NetworkX",
         definition="along in-edges, L2 length 1 if normalized; repeated edges count, by weights if weighted",
         columns=("vertex", "katz"), best="largest",
         options=(
@@ -73,7 +73,7 @@ ALGORITHMS = (
         work=Work(gpu_edges=2.5, times=(4, 7, 40), spread=1.3),
     ),
     Algorithm(
-        "eigenvector", "eigenvector centrality, over in-edges as NetworkX",
+        "eigenvector", "eigenvector centrality by in-edges, as in NetworkX",
         definition="along in-edges, of A^T + I, L2 length 1; repeated edges count, by weights if weighted",
         columns=("vertex", "eigenvector"), best="largest", options=(at_most(100), tolerance(1e-6), WEIGHTED),
         plan="program_of_eigenvector", proof=".residual_proofs:certify_eigenvector", proof_bytes=49,
@@ -85,7 +85,7 @@ ALGORITHMS = (
         work=Work(edges=1.35, gpu_edges=2.0, times=(10, 18, 100), spread=1.3),
     ),
     Algorithm(
-        "hits", "hubs and authorities, each of sum 1 as NetworkX",
+        "hits", "hubs and authorities, as in NetworkX",
         definition="hubs and authorities of sum 1 if normalized; repeated edges count, by weights if weighted",
         columns=("vertex", "hub", "authority"), best="largest",
         options=(

@@ -28,7 +28,7 @@ from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
 ALGORITHM = Algorithm(
-    "hyperball", "centralities, estimated",
+    "hyperball", "closeness and harmonic centrality, estimated",
     "HyperBall: HyperLogLog counters of what leads to a vertex. Summary: neighbourhood_function from distance 0 on, "
     "distance_distribution from 1 on, average_distance, effective_diameter (90 %), and standard_error of a counter, "
     "1.06 / sqrt(2^log2m). The same on any number of devices.",

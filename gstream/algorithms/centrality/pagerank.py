@@ -76,7 +76,7 @@ ALGORITHM = Algorithm(
             'lines of `vertex weight`, parted by a tab, comma or blanks; "a, b" 1',
         ),
         WEIGHTED, FLOAT64,
-        Option("active_above", NUMBER, None, "changes of a rank by this much or less are not taken; default: all are"),
+        Option("active_above", NUMBER, None, "leave out changes of a rank that are no greater; default: none"),
         EXECUTION, START,
     ),
     plan="program_of_pagerank", proof=".residual_proofs:certify_pagerank", proof_bytes=36,

@@ -23,7 +23,7 @@ from gstream.results.column import Answer, Column
 from pagestore.errors import CapError, UsageError
 
 ALGORITHM = Algorithm(
-    "radius", "effective radii and diameter by sketches",
+    "radius", "effective radii and diameter, estimated",
     "Two sketches take one search of all edges. Summary: effective_diameter.",
     definition="edges to 90 % of what a vertex reaches along out-edges, estimated by sketches (HADI)",
     columns=("vertex", "radius"),

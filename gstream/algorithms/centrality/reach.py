@@ -32,7 +32,7 @@ from pagestore.errors import UsageError
 
 ALGORITHMS = (
     Algorithm(
-        "closeness", "closeness centrality, over paths to a vertex as NetworkX",
+        "closeness", "closeness centrality by paths to a vertex, as in NetworkX",
         "64 sources take one search of all edges; by weights each takes its own. A certificate takes 16 searches, of "
         "small graphs up to 256 that look at 4 million edges together.",
         definition="over paths to a vertex, by edges, or weights if weighted; as Wasserman and Faust if wf_improved",
@@ -48,7 +48,7 @@ ALGORITHMS = (
         work=Work(edges=7.0, gpu_edges=300.0, per="k", sources=64, moved=(6.0, 12.0), spread=1.8),
     ),
     Algorithm(
-        "harmonic", "harmonic centrality, over paths to a vertex as NetworkX",
+        "harmonic", "harmonic centrality by paths to a vertex, as in NetworkX",
         "64 sources take one search of all edges; by weights each takes its own. A certificate takes 16 searches, of "
         "small graphs up to 256 that look at 4 million edges together.",
         definition="sum of 1 / distance to a vertex, by edges, or weights if weighted; not divided by their number",

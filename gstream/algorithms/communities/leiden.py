@@ -36,7 +36,7 @@ from pagestore.errors import UsageError
 
 ALGORITHMS = (
     Algorithm(
-        "leiden", "communities, connected (Leiden)",
+        "leiden", "communities, each connected (Leiden)",
         "A community is named by its least vertex. Summary: communities, modularity, levels.",
         definition="edges count in either direction, repeated ones each; a self-loop counts twice at its vertex",
         columns=("vertex", "community"), groups=True,

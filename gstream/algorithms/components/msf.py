@@ -35,7 +35,7 @@ from gstream.results.column import Answer, Column
 from pagestore.sizes import show_things
 
 ALGORITHM = Algorithm(
-    "msf", "minimum spanning forest: a row an edge",
+    "msf", "edges of a minimum spanning forest",
     "There is one answer. Summary: total_weight, forest_edges, trees.",
     definition="ties by the edges' ends, the lesser first; the lightest of repeated edges, no self-loops",
     columns=("source", "target", "weight"), rows=EDGE,

@@ -30,7 +30,7 @@ from gstream.records import record_kernel
 from gstream.results.column import Answer, Column
 
 ALGORITHM = Algorithm(
-    "widest", "widest paths: greatest least weight from a source",
+    "widest", "paths whose lightest edge weighs most",
     definition="the greatest least weight of a path from a source, infinite at a source",
     columns=("vertex", "width"), best="largest", options=(SOURCE, EXECUTION),
     plan="program_of_widest", proof="certify_widest", proof_bytes=12, certificate="exact",
