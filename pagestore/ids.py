@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from pagestore.meta import REBUILD, Meta, scrub_first
 Where = Callable[[int], str]  # what stands ahead of a message about the ID of that index
 
 BLOCK_IDS = BLOCK_BYTES // 8  # IDs that are looked for at once: one checked block of int64
+TABLE_SHARE = 16  # a table of places has at most so many rows for each ID, and as many at most for each one wanted
 SEARCHED = 1 << 20  # store IDs that are in memory at once while one is looked for
 SLIPS_OF = 1 << 22  # names, at most: slips are looked for in most of their blocks
 FEW_SHIFT = 6  # up to 1/64 of a block's names are searched for one by one
@@ -169,7 +169,7 @@ class UserIds:
             at = missing[0]
             said = self._range_text(wanted[at])
             raise error(f"{where(at)}{what} {plain(wanted[at])} is not a vertex of {self.graph}{said}")
-        return self._stored(natural.astype(np.int64)).astype(np.uint64)
+        return self._stored(natural.astype(np.int64, copy=False)).astype(np.uint64, copy=False)
 
     def _numbers(self, ids: Sequence[Any], what: str, error: type[GstreamError], where: Where) -> np.ndarray:
         """Integers as they are in an integer array, else Python's, which have no limit."""
@@ -219,14 +219,16 @@ class UserIds:
     def _stored(self, natural: np.ndarray) -> np.ndarray:
         if self._meta.order == "natural":
             return natural
-        order = np.argsort(natural, kind="stable")
-        wanted, stored = natural[order], np.empty(len(natural), np.uint64)
-        ends = np.flatnonzero(np.diff(wanted // BLOCK_IDS)) + 1
-        for first, last in pairwise([0, *ends.tolist(), len(wanted)]):
-            part = wanted[first:last]
-            if len(part):  # of one stretch, from the least to the greatest: a single ID is one element
-                stored[order[first:last]] = self.store_ids(int(part[0]), int(part[-1]) + 1)[part - part[0]]
-        return stored
+        order: Any = slice(None) if _ascends(natural) else np.argsort(natural, kind="stable")
+        wanted, places = natural[order], np.empty(len(natural), np.uint64)
+        at = 0
+        while at < len(wanted):
+            first = int(wanted[at])
+            end = at + int(np.searchsorted(wanted[at:], first // BLOCK_IDS * BLOCK_IDS + BLOCK_IDS))
+            part = wanted[at:end]  # of one stretch, from the least to the greatest: a single ID is one element
+            places[at:end] = self.store_ids(first, int(part[-1]) + 1)[part - first]
+            at = end
+        return _put_back(places, order)
 
     def _search(self, wanted: np.ndarray, block_of: Callable[[int, int], Any]) -> np.ndarray:
         """Natural indices of `wanted` (-1 where absent), looked up in the sorted IDs that `block_of(a, b)` returns.
@@ -235,11 +237,11 @@ class UserIds:
         """
         count = self._meta.vertices
         blocks = -(-count // BLOCK_IDS)
-        natural = np.full(len(wanted), -1, np.int64)
-        order = np.argsort(wanted, kind="stable")
+        order: Any = slice(None) if _ascends(wanted) else np.argsort(wanted, kind="stable")
+        ascending, places = wanted[order], np.full(len(wanted), -1, np.int64)
         at, block = 0, 0
-        while at < len(order) and blocks:
-            target = wanted[order[at]]
+        while at < len(ascending) and blocks:
+            target = ascending[at]
             low, high = block, blocks  # the last block whose first ID is not past the target
             while high - low > 1:
                 middle = (low + high) // 2
@@ -249,18 +251,18 @@ class UserIds:
                     high = middle
             block = low
             ids = block_of(block * BLOCK_IDS, min((block + 1) * BLOCK_IDS, count))
-            end = at + max(1, int(np.searchsorted(wanted[order[at:]], ids[-1], "right")))
-            part = wanted[order[at:end]]
+            end = at + max(1, int(np.searchsorted(ascending[at:], ids[-1], "right")))
+            part = ascending[at:end]
             if isinstance(ids, _Names) and len(part) < len(ids) >> FEW_SHIFT:
                 place = np.array([min(bisect_left(ids, name), len(ids) - 1) for name in part])
                 found = np.array([ids[at] for at in place.tolist()], object)
             else:
                 values = np.asarray(ids)
-                place = np.minimum(np.searchsorted(values, part), len(values) - 1)
+                place = _places(values, part)
                 found = values[place]
-            natural[order[at:end]] = np.where(found == part, block * BLOCK_IDS + place, -1)
+            places[at:end] = np.where(found == part, block * BLOCK_IDS + place, -1)
             at = end
-        return natural
+        return _put_back(places, order)
 
     def _strings(self, first: int, last: int) -> Any:
         import pyarrow as pa
@@ -283,6 +285,30 @@ class UserIds:
         if block is None or block[0] != (first, last):
             block = self._block = ((first, last), _Names(self._strings(first, last)))
         return block[1]
+
+
+def _put_back(values: np.ndarray, order: Any) -> np.ndarray:
+    """Values of sorted items in these items' order before; order: slice(None), or what sorted them."""
+    if isinstance(order, slice):
+        return values
+    back = np.empty_like(values)
+    back[order] = values
+    return back
+
+
+def _ascends(ids: np.ndarray) -> bool:
+    return ids.dtype != object and bool((ids[1:] >= ids[:-1]).all())
+
+
+def _places(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Where each of `wanted` is among `values`, both ascending; any place where it is not one of them."""
+    dense = _ascends(values) and int(values[-1]) - int(values[0]) < len(values) * TABLE_SHARE
+    if not dense or len(wanted) * TABLE_SHARE < len(values):
+        return np.minimum(np.searchsorted(values, wanted), len(values) - 1)
+    span = int(values[-1]) - int(values[0]) + 1
+    table = np.zeros(span, np.int32)  # many are found in a fifth of the time
+    table[values - values[0]] = np.arange(len(values), dtype=np.int32)
+    return table[np.clip(wanted - values[0], 0, span - 1)]
 
 
 class _Names:

@@ -155,14 +155,16 @@ def test_names_in_messages_are_on_one_line(tmp_path):
 
 
 @settings(max_examples=40, deadline=None)
-@given(data=st.data(), block=st.integers(1, 9), strings=st.booleans())
-def test_any_lookup_over_several_blocks(tmp_path_factory, data, block, strings):
-    """Blocks of a few IDs, so that the search crosses many; lookups in any order, present or not."""
+@given(data=st.data(), block=st.integers(1, 9), strings=st.booleans(), share=st.sampled_from([0, 3, 16]))
+def test_any_lookup_over_several_blocks(tmp_path_factory, data, block, strings, share):
+    """Blocks of a few IDs, so that the search crosses many; lookups in any order, present or not, by tables of places
+    or by searching."""
     one = st.text(max_size=3) if strings else st.integers(0, 60)
     known = sorted(data.draw(st.sets(one, min_size=1, max_size=40)), key=str.encode if strings else None)
     asked = data.draw(st.lists(st.one_of(st.sampled_from(known), one), max_size=30))
     path = str(tmp_path_factory.mktemp("ids") / "g.gs")
-    before, ids_module.BLOCK_IDS = ids_module.BLOCK_IDS, block
+    before = ids_module.BLOCK_IDS, ids_module.TABLE_SHARE
+    ids_module.BLOCK_IDS, ids_module.TABLE_SHARE = block, share
     try:
         with store_with(path, known if strings else np.array(known)) as store:
             if set(asked) <= set(known):
@@ -171,7 +173,7 @@ def test_any_lookup_over_several_blocks(tmp_path_factory, data, block, strings):
                 with pytest.raises(UsageError, match="is not a vertex"):
                     store.lookup(asked)
     finally:
-        ids_module.BLOCK_IDS = before
+        ids_module.BLOCK_IDS, ids_module.TABLE_SHARE = before
 
 
 @pytest.mark.parametrize("blocks", [1, 8])
