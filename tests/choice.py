@@ -18,7 +18,7 @@ import pytest
 
 MODES = ("some", "all", "rest")
 MODE = os.environ.get("GSTREAM_TESTS", "some")
-EXAMPLES = 40  # of a property, in "some"
+EXAMPLES = 20  # of a property, in "some"
 T = TypeVar("T")
 
 

@@ -2,7 +2,7 @@
 compiles it).
 
 GSTREAM_EXAMPLES=10000 has every property tried on so many examples, whatever its own @settings say; `make test` tries
-40, where they say more.
+20, where they say more.
 """
 
 from __future__ import annotations

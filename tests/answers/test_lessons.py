@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from gstream.algorithms.call_times import call_facts, teach, times_of, work_of
 from gstream.algorithms.plans import facts_of, plan_of
 from gstream.algorithms.registry import find_algorithm
 from gstream.engine.engine import Engine
+from gstream.planning import calibration
 from gstream.planning.cost_model import CostModel
 from gstream.planning.estimates import MEASURED, estimate
 from gstream.planning.lessons import LEARNT, Lesson, lesson_name, lesson_of
@@ -28,10 +30,19 @@ def opened(tmp_path_factory):
         yield engine
 
 
+@pytest.fixture(scope="module")
+def measured(opened, tmp_path_factory):
+    """A folder with what is measured of this machine, which takes a second."""
+    folder = tmp_path_factory.mktemp("measured")
+    calibration.constants(opened.workers, folder)
+    return folder
+
+
 @pytest.fixture
-def engine(opened, tmp_path, monkeypatch):
+def engine(opened, measured, tmp_path, monkeypatch):
     monkeypatch.setattr(call_times, "LEAST_EDGES", 1)
     monkeypatch.setattr(call_times, "WRONG", 1e4)  # these calls are no real ones
+    shutil.copytree(measured, tmp_path, dirs_exist_ok=True)
     opened.costs = CostModel(opened.devices, opened.options.host_threads, lambda: opened.workers, tmp_path)
     return opened
 

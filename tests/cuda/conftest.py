@@ -9,6 +9,8 @@ import standin
 from drawn import make_graphs
 
 from gstream.engine import engine
+from gstream.planning import calibration
+from gstream.planning.cost_equations import Constants, GpuConstants
 
 
 @pytest.fixture
@@ -25,6 +27,14 @@ def standin_gpu(request, monkeypatch):
     standin.WORK.drain()
     assert not standin.contexts(), "a context that nobody left"
     assert not standin.LIVE, "GPU memory that nobody freed"
+
+
+@pytest.fixture
+def usual_rates(monkeypatch, tmp_path):
+    """Shares go by usual rates: those that other tests' runs have taught may leave the cores none."""
+    monkeypatch.setattr(calibration, "cache_folder", lambda: tmp_path / "nothing learnt")
+    monkeypatch.setattr(calibration, "constants", lambda *given: Constants())
+    monkeypatch.setattr(calibration, "gpu_constants", lambda *given: GpuConstants())
 
 
 @pytest.fixture(scope="module")

@@ -129,7 +129,7 @@ def test_a_run_goes_on(command, expected, at_supersteps, case):
 
 
 @pytest.mark.parametrize("devices", [["--devices", "host,cuda:0,2", "--dispatch", "fixed"], []], ids=["named", "auto"])
-def test_cores_beside_gpus_stay_beside_those_that_are_left(command, expected, at_supersteps, monkeypatch, devices):
+def test_cores_beside_gpus_stay_with_the_others(command, expected, at_supersteps, monkeypatch, usual_rates, devices):
     """Without a name it is the first GPU that the work is for, and then another one."""
     monkeypatch.setattr(auto_devices, "gpus_there", lambda: 3)
     monkeypatch.setattr(auto_devices, "is_worth_a_gpu", lambda *given, **named: True)
