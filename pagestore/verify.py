@@ -23,6 +23,7 @@ from pagestore.decode import BATCH_BYTES
 from pagestore.errors import StoreError
 from pagestore.meta import scrub_first
 from pagestore.parts import JoinedStore, open_whole
+from pagestore.sizes import show_things
 from pagestore.store import Store
 from pagestore.topology import Topology
 from pagestore.verify_pages import check_run
@@ -70,7 +71,7 @@ class VerifyReport:
         """The error for a store in which problems were found."""
         more = f" ({self.more_problems} not listed)" if self.more_problems else ""
         count = len(self.problems) + self.more_problems
-        return StoreError(f"{self.path}: {count} problem(s) found{more}. Convert the graph again.")
+        return StoreError(f"{self.path}: {show_things(count, 'problem')} found{more}. Convert the graph again.")
 
 
 def verify(

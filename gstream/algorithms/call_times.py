@@ -12,6 +12,7 @@ from gstream.planning.estimates import MEASURED, SHEET, estimate
 from gstream.planning.lessons import Lesson, lesson_name, lesson_of
 from gstream.planning.work import Three, Work
 from pagestore.errors import GstreamError
+from pagestore.sizes import show_things
 
 if TYPE_CHECKING:
     from gstream.engine.engine import Engine
@@ -151,7 +152,9 @@ def own_call_facts(engine: Engine, planned: Plan, supersteps: int) -> dict[str, 
     found = estimate(Work(spread=2.0), (supersteps,) * 3, planned, engine.on_gpus, None, SHEET if sheet else MEASURED)
     return {
         "call_seconds": {"least": found.least, "usual": found.usual, "most": found.most},
-        "rests_on": [f"{supersteps} superstep(s) of a program that takes what PageRank does, within 2 times"],
+        "rests_on": [
+            f"{show_things(supersteps, 'superstep')} of a program that takes what PageRank does, within 2 times"
+        ],
         **first_call(engine),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import typer
@@ -158,6 +159,12 @@ def _elsewhere(
         return {"store": str(store.path), **found}
 
 
+def _in_words(name: str) -> str:
+    """What is held, by a name that says more than the thesis's RA and WA."""
+    name = re.sub(r"^RA \((\w+)\)", r"\1 that neighbours read", name)
+    return re.sub(r"^WA\b", "values of vertices", name)
+
+
 ASYNC = {  # by whether the algorithm has a frontier
     False: "async: sweeps, not supersteps; what follows says of a superstep holds for a sweep over all pages",
     True: "async: a batch in memory is gone over again, so that there are fewer supersteps; each is planned as usual",
@@ -185,7 +192,7 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ways += ", at notified vertices alone where few are active" if facts["notifies"] else ""
     where = f" of {facts['machine']} ({facts['devices_are']})" if "machine" in facts else ""
     lines = [
-        ("run", f"{facts['algorithm']} on {facts['store']}, {facts['devices']} device(s){where}"),
+        ("run", f"{facts['algorithm']} on {facts['store']}, {show_things(facts['devices'], 'device')}{where}"),
         ("case", f"{facts['case']}: {CASES[facts['case']]}{', in the memory that is lacking' * bool(lacks)}"),
         ("directions", ways),
         ("chunks", f"{facts['chunks']} of attributes"),
@@ -200,11 +207,11 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         elif facts["decoded"][name]:
             lines.append(("coded", f"{stored} of {name}-pages become {whole}: the cores decode them as they are read"))
     if facts["devices_spared"]:
-        lines.append(("spared", f"{facts['devices_spared']} device(s): together they would take longer"))
+        lines.append(("spared", f"{show_things(facts['devices_spared'], 'device')}: together they would take longer"))
     if facts["cores"] or facts["cores_idle"]:
         idle = f"idle: {facts['cores_idle']}"
         lines.append(("cores", "take pages beside the devices, where that is faster" if facts["cores"] else idle))
-    lines += [("holds", f"{show_bytes(size)} {name}") for name, size in held.items() if size]
+    lines += [("holds", f"{show_bytes(size)} {_in_words(name)}") for name, size in held.items() if size]
     if lacks:
         lines.append(("lacks", f"memory: {show_bytes(lacks)} are needed, more than {facts['machine']} has; so no time"))
     else:
@@ -253,7 +260,8 @@ def _work_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if what != "assumed":
         most = "at most " if facts["frontier"] or what == "most" else ""
         as_before = ", by runs here" if what == "learnt" else ""
-        return [("moves", f"{most}{moved} in {count} superstep(s){as_before}"), ("takes", f"{most}about {seconds}")]
+        steps = show_things(count, "superstep")
+        return [("moves", f"{most}{moved} in {steps}{as_before}"), ("takes", f"{most}about {seconds}")]
     less = facts["frontier"] or facts["bytes_moved"] < count * facts["bytes_a_superstep"]
     most = "at most " if less else ""
     example = f"; {moved} for {count} supersteps, if it takes so many" if count != 1 else ", however many there will be"

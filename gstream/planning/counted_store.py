@@ -14,6 +14,7 @@ import numpy as np
 from pagestore.errors import UsageError
 from pagestore.layout import DEFAULT_PAGE_BYTES, DIRECTORY, GROUP_SIZES, ROW, SLOT_WORDS, SMALL, PageLayout
 from pagestore.meta import Meta
+from pagestore.sizes import show_things
 from pagestore.spread import Spread
 
 MOST_EDGES = 1 << 42  # stored ones: the directory of their pages takes a minute and some GiB beyond
@@ -52,8 +53,9 @@ class CountedStore:
         for flag, count, least, most in (("vertices", vertices, 1, MOST_VERTICES), ("edges", edges, 1, MOST_EDGES)):
             if not least <= count <= most:
                 raise UsageError(f"{flag} {count}: must be {least} to {most}. Count the graph's own.")
-        counted = f"{edges} edges" if directed else f"{edges} undirected edges ({stored} stored)"
-        self.path, self.stripes = f"{vertices} vertices, {counted}", ()
+        counted = show_things(edges, "edge" if directed else "undirected edge")
+        counted += "" if directed else f" ({stored:,} stored)"
+        self.path, self.stripes = f"{show_things(vertices, 'vertex')}, {counted}", ()
         names = ("out",) if not directed else {"both": ("out", "in")}.get(topology, (topology,))
         id_bytes = 4 if vertices < (1 << 32) - 1 else 8
         self.meta = Meta(

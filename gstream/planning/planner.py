@@ -40,6 +40,7 @@ from gstream.planning.page_sources import bytes_of_pages, bytes_to_tell, plan_so
 from gstream.planning.plan import Plan
 from pagestore.errors import CapError, UsageError
 from pagestore.layout import HEAD_NEIGHBOURS
+from pagestore.sizes import show_things
 
 NO_CAP = 1 << 62
 ROW_BYTES = 24  # a row of a rank, while ranks hand each other values by the order of rows: its vertex, rank and place
@@ -259,7 +260,7 @@ def make_plan(
     host = memory.host_bytes(layout)
     if hosts:
         fit = next(fit for fit, place in zip(fits, places, strict=True) if not place.copies)
-        host |= {f"{name} of {hosts} device(s)": size * hosts for name, size in fit.held.items()}
+        host |= {f"{name} of {show_things(hosts, 'device')}": size * hosts for name, size in fit.held.items()}
     left = host_memory - taken - sum(host.values())
     told = memory.told(layout)
     kept = (known or {}) | ({} if told is None else {told.name: told})

@@ -248,14 +248,13 @@ def refuse_unnamed(name: str, header: Sequence[str], rows: Sequence[Sequence[str
     rows: the first ones, as text.
     """
     words = header or (rows[0] if rows else ())
-    path = typed_path(name)
-    if not header and words and not any(map(is_number, words)):
-        path += " --header"
+    above = "" if header or not words or any(map(is_number, words)) else " --header"
     which = "several names may say" if names_several(header) else "no known name says"
     return InputError(
         f"{name}: has {width} columns ({listed(words)}), and {which} which hold source and target; by columns "
         f"1 and 2 the first rows would be {_read_so(rows)}. Name both, by number or by a header's word: gstream "
-        f"convert {path} STORE --source-column N --target-column N, with --weight-column N or --no-weights."
+        f"convert {typed_path(name)} STORE{above} --source-column N --target-column N, with --weight-column N or "
+        "--no-weights."
     )
 
 

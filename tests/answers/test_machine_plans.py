@@ -192,7 +192,7 @@ def test_more_ranks_hold_and_send_less_and_take_less_time():
         figures = [facts[name] for facts in found]
         assert figures == sorted(figures, reverse=True) and figures[-1] > 0, name
     assert found[0]["work_seconds"] == pytest.approx(32 * found[2]["work_seconds"], rel=0.1)
-    state = found[2]["host_bytes"]["WA of 1 device(s)"] / 12  # a value of 4 bytes and a sum of 8, of vertices
+    state = found[2]["host_bytes"]["WA of 1 device"] / 12  # a value of 4 bytes and a sum of 8, of vertices
     assert state == pytest.approx(found[2]["mirrors"] + 2 * 10**8 / 64, rel=0.05)
     bits = gstream.plan("bfs", source=1, ranks=64, **call)
     assert bits["frontier"] and bits["exchanged_bytes"] > 10**8 / 8

@@ -167,7 +167,7 @@ def test_a_plan_of_counts(store: Path, gstream: Command) -> None:
         for line in ("run", "holds", "takes", "in all", "rests on", "convert text", "of which"):
             assert re.search(f"^{line} ", told, re.MULTILINE), (name, line, told)
     found = json.loads(gstream("plan", "khop", *given, "--weighted", "--undirected", "--json").stdout)
-    assert found["store"] == "1000000 vertices, 10000000 undirected edges (20000000 stored)"
+    assert found["store"] == "1,000,000 vertices, 10,000,000 undirected edges (20,000,000 stored)"
     assert found["pages"].keys() == {"out"}
     weighed, plain = (
         json.loads(gstream("plan", "pagerank", *given, *more, "--json").stdout)["host_bytes"]

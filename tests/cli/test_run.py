@@ -392,8 +392,8 @@ def test_plan_says_which_number_of_supersteps_it_assumes(tmp_path: Path, store: 
     done = gstream("plan", "bfs", store, "--source", "1")
     assert "at most 1 MiB a superstep, however many there will be\n" in done.stdout
     for arguments, moved in (
-        (["pagerank", "--iterations", "3"], "3 MiB in 3 superstep(s)"),
-        (["sum.py:Total", "--max-supersteps", "4"], "at most 4 MiB in 4 superstep(s)"),
-        (["bfs", "--source", "1", "--depth-limit", "2"], "at most 2 MiB in 2 superstep(s)"),
+        (["pagerank", "--iterations", "3"], "3 MiB in 3 supersteps"),
+        (["sum.py:Total", "--max-supersteps", "4"], "at most 4 MiB in 4 supersteps"),
+        (["bfs", "--source", "1", "--depth-limit", "2"], "at most 2 MiB in 2 supersteps"),
     ):
         assert f"moves       {moved}\n" in gstream("plan", arguments[0], store, *arguments[1:]).stdout, arguments

@@ -72,7 +72,7 @@ def test_cores_beside_a_device_that_copies(store):
     assert other.cache_pages["in"] > 0 and not host.cache_pages
     both = plan_of(store, PageRank(), Place(False), Place(True, CAP)).host_bytes
     cores = planned(store, PageRank(), "host").host_bytes
-    assert both["WA of 1 device(s)"] == cores["WA of 1 device(s)"] and both["values"] == 4 * store.meta.vertices
+    assert both["WA of 1 device"] == cores["WA of 1 device"] and both["values"] == 4 * store.meta.vertices
 
 
 def test_a_heavier_device_has_more_slots(store):

@@ -78,8 +78,8 @@ def test_what_host_memory_holds(store):
     """Of host devices attributes, too; pages once, whatever the devices; degrees where something reads them."""
     pages, out = store.topology("in").pages, store.topology("out").pages
     assert planned(store, PageRank(), "host:2").host_bytes == {
-        "degrees": 4 * V, "bitmaps of 2 device(s)": 2 * 2 * BITMAP, "totals of 2 device(s)": 2 * 8 * 2 * BLOCKS,
-        "RA (messages) of 2 device(s)": 2 * 4 * V, "WA of 2 device(s)": 2 * 12 * V, "pages (in)": pages * PAGE,
+        "degrees": 4 * V, "bitmaps of 2 devices": 2 * 2 * BITMAP, "totals of 2 devices": 2 * 8 * 2 * BLOCKS,
+        "RA (messages) of 2 devices": 2 * 4 * V, "WA of 2 devices": 2 * 12 * V, "pages (in)": pages * PAGE,
         "pages (out)": out * PAGE, "work lists": 2 * (pages + out) * 24,
     }  # fmt: skip
     assert "pages (out)" not in planned(store, PageRank(), "host:2", direction="pull").host_bytes
