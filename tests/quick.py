@@ -38,6 +38,7 @@ def compile_quickly() -> None:
     from llvmlite import binding
     from llvmlite import ir as llvm
     from numba.core import codegen, config, event, ir, postproc
+    from numba.core.annotations.type_annotations import TypeAnnotation
     from numba.core.types.functions import BaseFunction
 
     passes, made = getattr(binding, "ModulePassManager", None), codegen.CPUCodegen
@@ -52,6 +53,7 @@ def compile_quickly() -> None:
         llvm.Type.get_abi_size = _sized(llvm.Type.get_abi_size)
         postproc.PostProcessor.run = _without_lifetimes(postproc.PostProcessor.run)
         ir.Inst._rec_list_vars = _variables_in
+        TypeAnnotation.__str__ = lambda self: ""  # the source with its types, kept beside machine code
         _tell_listeners_alone()
 
 

@@ -236,7 +236,8 @@ def is_large(name, what=""):
 
 def case(name, *what):
     if not is_large(name, *what):
-        return pytest.param(name, *what)
+        seconds = what == ("betweenness",)  # of test_betweenness.py's graphs, too
+        return pytest.param(name, *what, marks=pytest.mark.long if seconds else ())
     skipped = pytest.mark.skipif(not LARGE, reason="a large graph; GSTREAM_LARGE=1 runs it")
     return pytest.param(name, *what, marks=(skipped, pytest.mark.timeout(LONGEST_SECONDS)))
 

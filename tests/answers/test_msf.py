@@ -200,6 +200,7 @@ def test_files_hold_a_row_an_edge(kind, ending, tmp_path):
     assert len(result) == 2 and result.to_pandas()["weight"].tolist() == [1, 2]
 
 
+@pytest.mark.long
 def test_the_shipped_graph_is_scipys(tmp_path):
     check_scipy(*shipped_pairs(), tmp_path)
 

@@ -107,6 +107,7 @@ def test_schedules_change_nothing(directed, options, tmp_path):
     assert stats["peak_memory_bytes"] <= options.get("host_memory", stats["peak_memory_bytes"])
 
 
+@pytest.mark.long
 def test_distances_are_within_their_confidence(tmp_path):
     """Three standard errors, of exact figures."""
     example = big_example(False)

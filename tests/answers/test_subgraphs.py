@@ -280,6 +280,7 @@ def test_wrong_use(tmp_path):
         assert graph.subgraph(7).summary["chosen_vertices"] == 1
 
 
+@pytest.mark.long
 def test_the_shipped_graph_is_networkx(tmp_path):
     vertices, pairs = shipped_pairs()
     example, whole = Example(vertices, *pairs.T, directed=False, order="degree"), nx.Graph(pairs.tolist())

@@ -14,6 +14,7 @@ import pytest
 import gstream
 from gstream.engine.engine import Engine
 from gstream.options.run_options import RunOptions
+from gstream.planning.cost_equations import Constants
 from gstream.programs.pagerank import PageRank
 from pagestore import open_store
 from pagestore.errors import StoreError, UsageError
@@ -60,6 +61,7 @@ def test_every_command_finds_the_stripes(apart, gstream):
 
 def test_a_plan_says_how_many_threads_read(apart, gstream, monkeypatch):
     monkeypatch.setattr("gstream.planning.calibration.cache_folder", lambda: apart / "nothing measured")
+    monkeypatch.setattr("gstream.planning.calibration.measure", lambda workers: Constants())  # takes a second
     planned = ("plan", "pagerank", "store/web.gs", "--stripe", "a,b", "--host-memory", str(CAP))
     assert "from 2 disks ahead of use, by 1 thread each" in said(gstream(*planned, "--read-threads", "1"))
     facts = json.loads(said(gstream(*planned, "--read-threads", "auto", "--json")))

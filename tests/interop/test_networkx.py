@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import choice
 import networkx as nx
 import numpy as np
 import pytest
@@ -218,16 +219,22 @@ def test_what_only_networkx_does_is_refused_by_name() -> None:
         backend.connected_components(graph)
 
 
-def test_ranks_by_weights_are_networkx_s() -> None:
+RANKS: dict[str, dict[str, Any]] = {  # function: what says that it is by weights
+    "pagerank": {}, "hits": {}, "katz_centrality": {"weight": "weight"},
+    "eigenvector_centrality": {"weight": "weight", "max_iter": 1000},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["pagerank", *choice.also("hits", "katz_centrality", "eigenvector_centrality")])
+def test_ranks_by_weights_are_networkx_s(name: str) -> None:
     edges = ([0, 0, 1, 2, 2], [1, 2, 2, 0, 3], [1, 6, 2, 0.5, 4])
     ours, mirror = gstream.from_edges(*edges), nx.DiGraph()
     mirror.add_weighted_edges_from(zip(*edges, strict=True))
-    for call in (nx.pagerank, nx.hits):
-        assert close(call(ours), call(mirror)) and not close(call(ours), call(nx.DiGraph(mirror.edges)))
-    assert close(nx.pagerank(ours, weight=None), nx.pagerank(mirror, weight=None))
-    assert close(nx.katz_centrality(ours, weight="weight"), nx.katz_centrality(mirror, weight="weight"))
-    found = nx.eigenvector_centrality(ours, 1000, weight="weight")
-    assert close(found, nx.eigenvector_centrality(mirror, 1000, weight="weight"))
+    call, given = getattr(nx, name), RANKS[name]
+    found = call(ours, **given)
+    assert close(found, call(mirror, **given)) and not close(found, call(nx.DiGraph(mirror.edges), **given))
+    if name == "pagerank":
+        assert close(nx.pagerank(ours, weight=None), nx.pagerank(mirror, weight=None))
 
 
 def test_paths_by_weights_are_networkx_s() -> None:
