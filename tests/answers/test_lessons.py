@@ -110,6 +110,19 @@ def test_a_lesson_counts_once_and_leaves_the_disk_alone(engine, name):
     assert estimate(work, times, cold, False, Lesson(3.0), MEASURED).usual == pytest.approx(3 * fresh + first)
 
 
+@pytest.mark.parametrize(("name", "most"), [("leiden", 4), ("louvain", 8)])
+def test_tries_of_small_graphs_are_planned(engine, name, most):
+    algorithm, planned = find_algorithm(name), warm(engine, "wcc")
+    once = algorithm.work._replace(tries=(1, 0))
+    few, many = (estimate(work, (1, 1, 1), planned, True, None, MEASURED).usual for work in (once, algorithm.work))
+    none = estimate(once._replace(gpu_edges=0.0), (1, 1, 1), planned, True, None, MEASURED).usual
+    assert many - none == pytest.approx(most * (few - none)), "times what a pass takes, and not what a call does"
+    of_all = algorithm.work.tries[1]
+    assert [algorithm.work.tried(edges) for edges in (0, of_all // most, of_all // 2, of_all, 2 * of_all)] == [
+        most, most, 2, 1, 1
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["bfs", "sssp", "lcc", "degrees", "closeness"])
 def test_a_call_is_planned_as_the_least_of_those_before(engine, read_before, name):
     own = SEARCH if name in ("bfs", "sssp") else {}
