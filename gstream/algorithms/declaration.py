@@ -134,8 +134,9 @@ class Algorithm:
     is none.
     directed: whether it needs a directed store or an undirected one; otherwise: what is said of the other kind, after
     "is directed, and". topology: "out", "in" or "both", where it needs these pages. weights: ANY or NOT_NEGATIVE, where
-    it reads weights; with an option `weighted`, where that is asked for. holds: bytes a vertex. kept: bytes a vertex
-    that a checkpoint keeps, and what they are; "": it keeps none. sweeps: supersteps of an iteration.
+    it reads weights; with an option `weighted`, where that is asked for. holds: bytes a vertex, or of parts "an edge"
+    and "an edge each way" (gstream.algorithms.call_times.held_bytes). kept: bytes a vertex that a checkpoint keeps, and
+    what they are; "": it keeps none. sweeps: supersteps of an iteration.
     work: what it does to edges and vertices, for `gstream plan`.
     program: the class whose code `gstream show` prints. units, proof_units: what GPUs compile beside it for the run,
     and for the certificate: "MODULE:NAME NAME ..." of programs and kernels. module: where it is declared.

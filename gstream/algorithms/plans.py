@@ -122,7 +122,8 @@ def _stand_in(session: Any, algorithm: Algorithm, own: dict[str, Any]) -> Any:
     from gstream.programs.wcc import WCC, WCC64
 
     session.stands_in = True
-    session.foresee(beside=held_bytes(algorithm, session.meta.vertices, session.meta.edges))
+    meta = session.meta
+    session.foresee(beside=held_bytes(algorithm, own, meta.vertices, meta.edges, meta.directed))
     if algorithm.reads_weights(own):
         return SSSP(source=[own["source"] if own.get("source") else _first_id(session.store)])
     return WCC() if session.meta.id_bytes == 4 else WCC64()

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
+from gstream.algorithms.call_times import held_bytes
 from gstream.algorithms.communities import coarser, leiden, levels, moving
+from gstream.algorithms.registry import find_algorithm
 from gstream.algorithms.support.blocks import join_lists
 from gstream.algorithms.support.refusal import CertificateError
 from pagestore.errors import ResourceError, UsageError
@@ -259,3 +261,20 @@ def test_a_round_sweeps_pages_as_often_as_there_are_blocks(monkeypatch, tmp_path
     with gstream.open(big_example(directed=False).stored(tmp_path)) as graph:
         graph.louvain(max_levels=1, host_memory=1_000_000)
     assert 1 < len(gathered) < leiden.slices_of(4010) // 4
+
+
+@BOTH
+def test_a_plan_says_what_a_run_will_hold(name):
+    """Within 1.3 times, of an RMAT graph: lists and smaller graphs take most of it."""
+    with gstream.generate("rmat", scale=13, directed=False, dedupe=True) as graph:
+        planned = sum(graph.plan(name)["host_bytes"].values())
+        held = graph.execute(name, {}).summary["stats"]["peak_memory_bytes"]
+    assert held / 1.3 <= planned <= held * 1.3
+
+
+def test_lists_are_counted_for_both_ends_and_weights_where_they_are_read():
+    louvain = find_algorithm("louvain")
+    plain, weighted = louvain.defaults, louvain.defaults | {"weighted": True}
+    assert held_bytes(louvain, plain, 100, 1000, False) == 48 * 100 + 13 * 1000
+    assert held_bytes(louvain, plain, 100, 1000, True) == 48 * 100 + 13 * 2000
+    assert held_bytes(louvain, weighted, 100, 1000, True) == 48 * 100 + 35 * 2000
