@@ -170,7 +170,7 @@ CLAIMS = (
     Claim("garaph", "Table 4: preprocessing", "3.8 to 4.4 M edges/s, by its rounded edge counts",
           value("Table 4: preprocessing")),
     Claim("garaph", "Figures 8 and 9: replication", "4.84 times as fast a page, on average",
-          said("within 2 % of atomics on L2 ([benchmarks](../project/benchmarks.md)), so blocks keep no copies")),
+          said("within 2 % of atomics on L2, so blocks keep no copies")),
     Claim("garaph", "Figure 10: directions as chosen", "the better one in each iteration",
           ratio("Figure 10: ", "directions as chosen")),
     Claim("garaph", "Figure 11: cores and GPU, pages streamed", "less than either alone",

@@ -139,7 +139,12 @@ def facts_of(
     supersteps, what = planned_supersteps(algorithm, own, max_supersteps)
     if what == "assumed" and "max_iter" in found.defaults:
         supersteps, what = usual_supersteps(found, engine, planned, own)
-    return plan_facts(planned, supersteps, what) | call_facts(found, engine, planned, own)
+    facts = plan_facts(planned, supersteps, what) | call_facts(found, engine, planned, own)
+    whole = facts["call_seconds"]["usual"]
+    if whole < facts["seconds"]:  # runs here took less than their rates say
+        share = whole / facts["seconds"]
+        facts |= {name: share * facts[name] for name in ("first_seconds", "seconds_a_superstep", "seconds")}
+    return facts
 
 
 def facts_of_own(

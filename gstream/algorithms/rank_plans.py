@@ -161,7 +161,7 @@ def rank_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("parts", f"{show_bytes(facts['part_bytes'])} of disk {'at most' if known else 'each'}; "
                   f"pages {'in memory' if resident else 'from disk'}"),
         *(("holds", f"{show_bytes(size)} {name}") for name, size in facts["host_bytes"].items() if size),
-        ("in all", f"{show_bytes(facts['memory_bytes'])} of memory each"),
+        ("memory", f"{show_bytes(facts['memory_bytes'])} each, in all"),
         *(("a GPU", f"{show_bytes(size)} {name}") for name, size in facts["device_bytes"].items() if size),
         *([("lacks", f"memory: {show_bytes(facts['lacks'])} are needed, more than {facts['machine']} has; so no time")]
           if facts["lacks"] else []),
@@ -174,4 +174,4 @@ def rank_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("rests on", f"{rests} and the machine's figures; no run on several machines was measured"),
     ]  # fmt: skip
     return [*lines, *(("of which", f"{name}: {said}") for name, said in facts["sources"].items()
-                      if gpus or "gpu" not in name)]  # fmt: skip
+                      if name != "convert" and (gpus or "gpu" not in name))]  # fmt: skip

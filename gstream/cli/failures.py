@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import resource
 import shlex
 import signal
@@ -22,6 +23,9 @@ from gstream.options.stopping import RunStopped, StopRequest
 from pagestore.errors import GstreamError, interruption, visible
 from pagestore.faults import FAILING, library_error, no_space, number_of, reason_of, shortage
 from pagestore.nearnames import meant_by
+
+NO_NUMBER = re.compile(r"Invalid value for '(--[\w-]+)': Input should be a valid (number|integer)")
+PEERS = {"damping": "--alpha", "damping-factor": "--alpha"}  # what peers call options
 
 EXIT_INTERNAL, EXIT_USAGE, EXIT_INPUT, EXIT_RESOURCE = 1, 2, 4, 5
 NO_PROCESSES = "no further process or thread can be started. Raise the limit with `ulimit -u`, or pass fewer --threads."
@@ -239,6 +243,22 @@ def _stop_writing() -> int:
     return 128 + signal.SIGPIPE
 
 
+def _plainly(text: str) -> str:
+    """A value that is not of its option's kind, in our words: those of the library name neither the value nor the
+    kind."""
+    from gstream.cli.surroundings import typed
+
+    found = NO_NUMBER.match(text)
+    if found is None:
+        return text
+    option, kind = found.groups()
+    given = [after for word, after in zip(typed, typed[1:], strict=False) if word == option]
+    given += [word.partition("=")[2] for word in typed if word.startswith(f"{option}=")]
+    return (
+        f"{option}{f' {visible(given[-1])}' if given else ''}: must be {'a whole' if kind == 'integer' else 'a'} number"
+    )
+
+
 def _as_algorithm(text: str) -> str:
     """What to type where the word in place of a command is an algorithm."""
     from gstream.algorithms.registry import ALGORITHMS
@@ -252,11 +272,12 @@ def _as_algorithm(text: str) -> str:
 def _report_usage(error: Exception) -> int:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "gstream"
-    text = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+    text = _plainly(error.format_message().rstrip("."))  # type: ignore[attr-defined]
     wrong = getattr(error, "option_name", None)
     if context and isinstance(wrong, str) and hasattr(error, "possibilities"):
         known = [name for option in context.command.params for name in option.opts if name.startswith("--")]
-        like = meant_by(wrong.lstrip("-"), [name[2:] for name in known])
+        named = PEERS.get(wrong.lstrip("-"), "")[2:]
+        like = named if f"--{named}" in known else meant_by(wrong.lstrip("-"), [name[2:] for name in known])
         text = f"No such option: {wrong}" + (f". Did you mean --{like}?" if like else "")
     # one name alone is taken for the store's
     if "Missing" in type(error).__name__ and getattr(getattr(error, "param", None), "name", None) == "inputs":

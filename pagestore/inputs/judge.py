@@ -225,9 +225,9 @@ def parse_weight(text: str, column: int, rules: LineRules) -> float:
     if rules.decimal is not None and text and not NOT_FINITE.match(text):
         given, text = text, without_marks(text, rules.decimal) or ""
         if not text:
-            raise LineProblem(
-                column, f"weight {shown(given)} is no number with --decimal {rules.decimal}", COMMA + OTHERWISE
-            )
+            other = "," if rules.decimal == "." else "."
+            what = f"weight {quoted(given)} is not a number whose decimals begin with {rules.decimal!r}"
+            raise LineProblem(column, what, f"Pass --decimal {other} if they begin with {other!r}" + OTHERWISE)
     if DECIMAL_COMMA.match(text):
         what, remedy = marks(text)
         raise LineProblem(column, what, remedy + OTHERWISE)

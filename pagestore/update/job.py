@@ -147,6 +147,8 @@ class _Updating(Conversion):
         self._describe(first, logs)
         with self._phase("pack"):
             write_store(self, first, merged, degrees, self.vertices.order(self._id_dtype, self._folder))
+        self.report.added_edges, self.report.removed_edges = logs["add"].edges, logs["remove"].edges
+        self.report.edges_before = self.store.meta.graph_edges
         self.report.input_edges = sum(log.edges for log in logs.values())
         self.report.skipped_lines = 0  # those of the changes are told by their readers
 
@@ -231,7 +233,7 @@ class _Updating(Conversion):
             if what == "remove" and not stay.all():
                 at = int(np.argmin(stay))
                 example = f"{told(chunk.source[at : at + 1])[0]} -> {told(chunk.target[at : at + 1])[0]}"
-                self._refuse_missing(int(np.count_nonzero(~stay)), example, "or more")
+                self._refuse_missing(int(np.count_nonzero(~stay)), example, "at least")
             if what == "add" and self.options.drop_self_loops:
                 loops = ends[0] == ends[1]
                 self.loops += int(np.count_nonzero(loops))
@@ -278,7 +280,7 @@ class _Updating(Conversion):
     def _refuse_missing(self, count: int, example: str, more: str = "") -> None:
         """InputError, or a note, for removals that found nothing."""
         assert self.changes.remove is not None
-        what = f"{show_things(count, 'edge')}{f' {more}' if more else ''} to remove {'is' if count == 1 else 'are'} not"
+        what = f"{f'{more} ' if more else ''}{show_things(count, 'edge')} to remove {'is' if count == 1 else 'are'} not"
         line = f"{self.changes.remove.name}: {what} in {self.store.path}, such as {example}"
         if self.changes.missing == "refuse":
             raise InputError(f"{line}. Correct the list, or pass --missing ignore.")

@@ -285,12 +285,32 @@ def test_a_switch_that_is_given_both_ways(store: Path, gstream: Command, argumen
 
 @pytest.mark.parametrize(
     ("option", "meant"),
-    [("--tolerance", " Did you mean --tol?"), ("--weights", " Did you mean --weighted?"), ("--nonsense", "")],
+    [
+        ("--tolerance", " Did you mean --tol?"),
+        ("--weights", " Did you mean --weighted?"),
+        ("--nonsense", ""),
+        ("--damping", " Did you mean --alpha?"),
+    ],
 )
 def test_an_option_that_is_misspelt(store: Path, gstream: Command, option: str, meant: str) -> None:
     done = gstream("run", "pagerank", store, option, "1")
     said = f"gstream run: No such option: {option}.{meant} See gstream run --help.\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run pagerank {} --tol abc", "--tol abc: must be a number."),
+        ("run pagerank {} --threads=2.5", "--threads 2.5: must be a whole number."),
+        ("convert {} other.gs --threads many", "--threads many: must be a whole number."),
+    ],
+)
+def test_values_that_are_no_numbers(store: Path, gstream: Command, words: str, said: str) -> None:
+    done = gstream(*words.format(store).split())
+    command = f"gstream {words.split()[0]}"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"{command}: {said} See {command} --help.\n"
 
 
 def test_a_mistake_in_a_file_of_the_user_s_is_no_bug_of_ours(tmp_path: Path, store: Path, gstream: Command) -> None:

@@ -280,6 +280,7 @@ def test_a_certificate_of_values_past_all_numbers_does_not_hold(tmp_path: Path, 
         (["PageRank"], 2, "PageRank: no such algorithm. Did you mean pagerank?"),
         (["k-core"], 2, "k-core: no such algorithm. Did you mean kcore?"),
         (["walk"], 2, "walk: no such algorithm; there are bfs, pagerank, sssp, wcc"),
+        (["other.gs"], 2, "other.gs: is no algorithm. Name one before it"),
         (["none.py:Walk"], 4, "none.py: no such file."),
     ],
 )

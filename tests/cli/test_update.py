@@ -38,7 +38,7 @@ def test_a_graph_of_python(tmp_path: Path) -> None:
         package.update(tmp_path / "a.gs", tmp_path / "b.gs", add=tmp_path / "more.txt")
     with pytest.raises(UsageError, match="neither is given"):
         package.update(tmp_path / "a.gs", tmp_path / "c.gs")
-    with pytest.raises(InputError, match="1 edge or more to remove"):
+    with pytest.raises(InputError, match="at least 1 edge to remove"):
         package.update(tmp_path / "a.gs", tmp_path / "c.gs", remove=tmp_path / "more.txt")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.gs", "b.gs", "edges.txt", "more.txt"]
 

@@ -163,7 +163,7 @@ def test_refusals(tmp_path: Path) -> None:
     convert_arrays(first, ends, ends + 1, ends / 2, directed=False)
     lost = Graph(np.array([1, 1, 7, 90]), np.array([0, 5, 2, 91]))
     none = Graph(ends[:0], ends[:0], ends[:0] / 2)
-    with pytest.raises(InputError, match="1 edge or more to remove is not in .*, such as 90 -> 91"):
+    with pytest.raises(InputError, match="at least 1 edge to remove is not in .*, such as 90 -> 91"):
         changed(first, second, none, lost, "refuse")
     with pytest.raises(InputError, match="2 edges to remove are not in .*, such as 1 -> 5"):
         changed(first, second, none, Graph(lost.source[:3], lost.target[:3]), "refuse")

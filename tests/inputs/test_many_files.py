@@ -235,7 +235,7 @@ def test_numbers_with_other_marks_are_refused(tmp_path, weight):
     if weight == "1,":
         assert read(tmp_path, "a.csv", text, decimal=",") == [(1, 2, 0.5), (2, 3, 1.0)]
         return
-    with pytest.raises(InputError, match=r"a.csv:3:5: weight .* is no number with --decimal ,\."):
+    with pytest.raises(InputError, match=r"a.csv:3:5: weight .* is not a number whose decimals begin with ','\."):
         read(tmp_path, "a.csv", text, decimal=",")
     assert read(tmp_path, "a.csv", text, decimal=",", bad_lines="skip") == [(1, 2, 0.5)]
 
