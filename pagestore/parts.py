@@ -76,9 +76,9 @@ def _open_part(path: str, manifest: Manifest, number: int) -> Store:
     try:
         store = open_store(file)
     except StoreError as error:
-        if not error.line.endswith(REBUILD):
+        what, remedy, _ = error.line.partition(REBUILD if REBUILD in error.line else "Convert it: ")
+        if not remedy:
             raise
-        what = error.line.removesuffix(REBUILD)
         raise StoreError(f"{what}Copy the part again, or split the store again: {again}.") from error
     if store.file.seal != said.seal.encode() or (store.meta.part, store.meta.parts) != (number, count):
         store.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -73,7 +74,8 @@ def join_ranks(asked: str) -> Ranks | None:
             )
         from gstream.devices.ranks import Ranks
 
-        ranks = Ranks()
+        with _killable():
+            ranks = Ranks()
         check_world(ranks, found[2], found[0])
         check_versions(ranks.of_any_version((__version__, platform.node())))
         return ranks
@@ -84,6 +86,18 @@ def join_ranks(asked: str) -> Ranks | None:
                 raise
             raise SystemExit(error.exit_code) from None
         raise
+
+
+@contextmanager
+def _killable() -> Iterator[None]:
+    """SIGINT and SIGTERM kill meanwhile: MPI waits for all processes to join, in C, where no handler of Python's runs.
+    One that has ended before never comes."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def check_versions(told: list[tuple[str, str]]) -> None:

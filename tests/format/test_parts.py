@@ -208,6 +208,12 @@ def test_parts_that_are_missing_swapped_or_of_another_split_are_refused(made):
         shutil.copy(wrong, folder / part_name(0))
         with pytest.raises(StoreError, match="is not the part 0 of 3"):
             open_whole(folder)
+    for data, said in ((b"", "is empty"), (bytes(5000), "no HDF5 signature")):
+        (folder / part_name(0)).write_bytes(data)
+        with pytest.raises(
+            StoreError, match=rf"part-00000\.gs: .*{said}.* Copy the part again, or split the store again"
+        ):
+            open_part(folder, 0, PARTS)
 
 
 def test_a_manifest_with_a_wrong_bit_is_refused(made):

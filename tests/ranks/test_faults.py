@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from rank_processes import HERE, MPIEXEC, launched, lines_of_ours, mpiexec
+from rank_processes import HERE, MPIEXEC, environment, launched, lines_of_ours, mpiexec
 
 import gstream
 
@@ -95,3 +97,20 @@ def test_a_store_that_is_damaged_for_one_rank(stores: Path, tmp_path: Path):
     ours = lines_of_ours(done.stderr)
     assert done.returncode == 4 and len(ours) == 1 and ours[0].startswith("rank 1 on "), done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.long
+def test_a_rank_that_waits_for_one_that_never_joins_ends_by_a_signal(stores: Path, tmp_path: Path):
+    """MPICH's launcher does not end the others of a process that ends before it has joined them."""
+    run = [sys.executable, "-m", "gstream", "run", "wcc", stores / "directed.gs", "-o", "out"]
+    command = [str(word) for word in (MPIEXEC, "-n", 1, *run, ":", "-n", 1, "sh", "-c", "touch gone; exit 4")]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL)
+    try:
+        while not (tmp_path / "gone").exists() and process.poll() is None:
+            time.sleep(0.1)
+        with suppress(subprocess.TimeoutExpired):  # other launchers end them
+            process.wait(5)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) != 0 and not (tmp_path / "out").exists()
+    finally:
+        process.kill()
