@@ -264,9 +264,12 @@ def _as_algorithm(text: str) -> str:
     from gstream.algorithms.registry import ALGORITHMS
     from gstream.cli.surroundings import typed
 
-    if typed[:1] and typed[0] in ALGORITHMS and text == f"No such command {typed[0]!r}":
+    if not typed or text != f"No such command {typed[0]!r}":
+        return ""
+    if typed[0] in ALGORITHMS:
         return f". Write gstream run {shlex.join(typed)}"
-    return ""
+    like = meant_by(typed[0], list(ALGORITHMS))
+    return f". Did you mean gstream run {shlex.join([like, *typed[1:]])}?" if like else ""
 
 
 def _report_usage(error: Exception) -> int:

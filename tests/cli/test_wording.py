@@ -88,3 +88,5 @@ def test_an_algorithm_in_place_of_a_command(gstream: Command) -> None:
     done = gstream("pagerank", "my web.gs", "--tol", "1")
     said = "gstream: No such command 'pagerank'. Write gstream run pagerank 'my web.gs' --tol 1. See gstream --help.\n"
     assert (done.returncode, done.stderr) == (2, said)
+    slip = gstream("pagernk", "web.gs").stderr
+    assert "Did you mean gstream run pagerank web.gs?" in slip
