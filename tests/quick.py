@@ -12,6 +12,8 @@ so to the commands that tests start, which compile as users do what they don't f
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 from contextlib import nullcontext
 from pathlib import Path
@@ -37,7 +39,7 @@ def compile_quickly() -> None:
     os.environ["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"  # it tries types by errors that nobody sees
     from llvmlite import binding
     from llvmlite import ir as llvm
-    from numba.core import codegen, config, event, ir, postproc
+    from numba.core import codegen, config, dispatcher, event, ir, postproc
     from numba.core.annotations.type_annotations import TypeAnnotation
     from numba.core.types.functions import BaseFunction
 
@@ -54,6 +56,7 @@ def compile_quickly() -> None:
         postproc.PostProcessor.run = _without_lifetimes(postproc.PostProcessor.run)
         ir.Inst._rec_list_vars = _variables_in
         TypeAnnotation.__str__ = lambda self: ""  # the source with its types, kept beside machine code
+        dispatcher.Dispatcher.compile = _alone(dispatcher.Dispatcher.compile)
         _tell_listeners_alone()
 
 
@@ -75,6 +78,32 @@ def _tidy(self: Any) -> None:
     for name in PASSES:
         getattr(passes, name)()
     passes.run(self._final_module, builder)
+
+
+def _alone(usual: Any) -> Any:
+    """No two processes compile a function for the same types at once: the later finds what the first has made. Ranks
+    come to their kernels together."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    def compile(self: Any, types: Any) -> Any:
+        if getattr(self._cache, "cache_path", None) is None:  # nothing is kept of it
+            return usual(self, types)
+        code = self.py_func.__code__
+        whose = repr((code.co_filename, code.co_qualname, code.co_firstlineno, types))
+        path = FOLDERS["NUMBA_CACHE_DIR"] / f"{hashlib.sha256(whose.encode()).hexdigest()[:24]}.lock"
+        with global_compiler_lock:  # first: a thread that has it may want the file that another holds
+            try:
+                lock = open(path, "w")
+            except OSError:  # as some tests have it
+                return usual(self, types)
+            with lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                try:
+                    return usual(self, types)
+                finally:
+                    fcntl.flock(lock, fcntl.LOCK_UN)  # closing alone does not, where another thread has forked
+
+    return compile
 
 
 def _remembered(usual: Any) -> Any:
