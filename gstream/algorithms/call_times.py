@@ -108,6 +108,12 @@ def usual_supersteps(algorithm: Algorithm, engine: Engine, planned: Plan, own: d
     return max(1, min(round(usual), own["max_iter"] * algorithm.sweeps)), "learnt" if lesson else "assumed"
 
 
+def is_taught(algorithm: Algorithm, engine: Engine, planned: Plan, own: dict[str, Any]) -> bool:
+    """Whether runs here say how long a call takes, rather than rates."""
+    key = key_of(algorithm, algorithm.defaults | own)
+    return lesson_of(engine.costs.lessons(), key, planned.graph) is not None
+
+
 def call_facts(algorithm: Algorithm, engine: Engine, planned: Plan, own: dict[str, Any]) -> dict[str, Any]:
     """{"call_seconds": {"least", "usual", "most"}, "rests_on": [...]} of a call on an open graph."""
     own = algorithm.defaults | own

@@ -134,14 +134,14 @@ def facts_of(
 ) -> dict[str, Any]:
     """What `gstream plan` says of an algorithm, as plain values: plan_facts, and the time of the whole call."""
     planned, found = plan_of(algorithm, engine, own, certify), find_algorithm(algorithm)
-    from gstream.algorithms.call_times import call_facts, usual_supersteps  # loads NumPy, which `--help` needs not
+    from gstream.algorithms.call_times import call_facts, is_taught, usual_supersteps  # NumPy: `--help` needs none
 
     supersteps, what = planned_supersteps(algorithm, own, max_supersteps)
     if what == "assumed" and "max_iter" in found.defaults:
         supersteps, what = usual_supersteps(found, engine, planned, own)
     facts = plan_facts(planned, supersteps, what) | call_facts(found, engine, planned, own)
     whole = facts["call_seconds"]["usual"]
-    if whole < facts["seconds"]:  # runs here took less than their rates say
+    if what != "most" and whole < facts["seconds"] and is_taught(found, engine, planned, own):
         share = whole / facts["seconds"]
         facts |= {name: share * facts[name] for name in ("first_seconds", "seconds_a_superstep", "seconds")}
     return facts

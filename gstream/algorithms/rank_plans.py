@@ -11,6 +11,7 @@ from gstream.engine.own_slices import is_local, tables_of
 from gstream.engine.planned_engine import PlannedEngine
 from gstream.options.auto_devices import is_auto
 from gstream.options.run_options import RunOptions, parse_devices
+from gstream.options.wording import held_in_words
 from gstream.paging.ownership import Partition
 from gstream.planning.machines import Machine
 from gstream.planning.memory_fit import Graph
@@ -160,9 +161,9 @@ def rank_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
                 f"{f'{gpus} GPU(s)' if gpus else 'cores'} of one {facts['machine']}{chunks}"),
         ("parts", f"{show_bytes(facts['part_bytes'])} of disk {'at most' if known else 'each'}; "
                   f"pages {'in memory' if resident else 'from disk'}"),
-        *(("holds", f"{show_bytes(size)} {name}") for name, size in facts["host_bytes"].items() if size),
+        *_held("holds", facts["host_bytes"]),
         ("memory", f"{show_bytes(facts['memory_bytes'])} each, in all"),
-        *(("a GPU", f"{show_bytes(size)} {name}") for name, size in facts["device_bytes"].items() if size),
+        *_held("a GPU", facts["device_bytes"]),
         *([("lacks", f"memory: {show_bytes(facts['lacks'])} are needed, more than {facts['machine']} has; so no time")]
           if facts["lacks"] else []),
         ("mirrors", f"{'' if known else 'about '}{show_count(facts['mirrors'])} {mirrors}"),
@@ -175,3 +176,7 @@ def rank_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]  # fmt: skip
     return [*lines, *(("of which", f"{name}: {said}") for name, said in facts["sources"].items()
                       if name != "convert" and (gpus or "gpu" not in name))]  # fmt: skip
+
+
+def _held(label: str, sizes: dict[str, int]) -> list[tuple[str, str]]:
+    return [(label, f"{show_bytes(size)} {held_in_words(name)}") for name, size in sizes.items() if size]

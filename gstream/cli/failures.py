@@ -25,7 +25,7 @@ from pagestore.faults import FAILING, library_error, no_space, number_of, reason
 from pagestore.nearnames import meant_by
 
 NO_NUMBER = re.compile(r"Invalid value for '(--[\w-]+)': Input should be a valid (number|integer)")
-PEERS = {"damping": "--alpha", "damping-factor": "--alpha"}  # what peers call options
+PEERS = {"damping": "alpha", "damping-factor": "alpha"}  # what peers call options
 
 EXIT_INTERNAL, EXIT_USAGE, EXIT_INPUT, EXIT_RESOURCE = 1, 2, 4, 5
 NO_PROCESSES = "no further process or thread can be started. Raise the limit with `ulimit -u`, or pass fewer --threads."
@@ -278,9 +278,9 @@ def _report_usage(error: Exception) -> int:
     text = _plainly(error.format_message().rstrip("."))  # type: ignore[attr-defined]
     wrong = getattr(error, "option_name", None)
     if context and isinstance(wrong, str) and hasattr(error, "possibilities"):
-        known = [name for option in context.command.params for name in option.opts if name.startswith("--")]
-        named = PEERS.get(wrong.lstrip("-"), "")[2:]
-        like = named if f"--{named}" in known else meant_by(wrong.lstrip("-"), [name[2:] for name in known])
+        known = [name[2:] for option in context.command.params for name in option.opts if name.startswith("--")]
+        bare = wrong.lstrip("-")
+        like = PEERS[bare] if PEERS.get(bare) in known else meant_by(bare, known)
         text = f"No such option: {wrong}" + (f". Did you mean --{like}?" if like else "")
     # one name alone is taken for the store's
     if "Missing" in type(error).__name__ and getattr(getattr(error, "param", None), "name", None) == "inputs":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import typer
@@ -21,6 +20,7 @@ from gstream.cli.run_arguments import (
 from gstream.cli.run_help import RunCommand
 from gstream.cli.terminal import print_json, print_pairs
 from gstream.language.loading import is_program_path, load_program
+from gstream.options.wording import held_in_words
 from gstream.options.written import stripe_folders
 from pagestore.errors import UsageError
 from pagestore.sizes import show_bytes, show_seconds, show_things
@@ -159,12 +159,6 @@ def _elsewhere(
         return {"store": str(store.path), **found}
 
 
-def _in_words(name: str) -> str:
-    """What is held, by a name that says more than the thesis's RA and WA."""
-    name = re.sub(r"^RA \((\w+)\)", r"\1 that neighbours read", name)
-    return re.sub(r"^WA\b", "values of vertices", name)
-
-
 ASYNC = {  # by whether the algorithm has a frontier
     False: "async: sweeps, not supersteps; what follows says of a superstep holds for a sweep over all pages",
     True: "async: a batch in memory is gone over again, so that there are fewer supersteps; each is planned as usual",
@@ -211,7 +205,7 @@ def plan_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if facts["cores"] or facts["cores_idle"]:
         idle = f"idle: {facts['cores_idle']}"
         lines.append(("cores", "take pages beside the devices, where that is faster" if facts["cores"] else idle))
-    lines += [("holds", f"{show_bytes(size)} {_in_words(name)}") for name, size in held.items() if size]
+    lines += [("holds", f"{show_bytes(size)} {held_in_words(name)}") for name, size in held.items() if size]
     if lacks:
         lines.append(("lacks", f"memory: {show_bytes(lacks)} are needed, more than {facts['machine']} has; so no time"))
     else:

@@ -16,8 +16,8 @@ def skip_blas() -> None:
     That takes 0.2 s of every start, and where the address space is limited (ulimit -v) it may never end: SciPy's
     OpenBLAS asks for 128 MiB a thread, and asks again for ever where it gets none. No kernel of ours multiplies
     matrices; for commands that run code of the user's own, which may, see `skip_blas_for`. Nor does Numba find PyYAML,
-    which it would load to look for settings in the folder at hand, nor
-    coverage.py, which it would load (0.1 s) to tell which of our lines it compiles.
+    which it would load to look for settings in the folder at hand, nor coverage.py, which it would load (0.1 s) to tell
+    which of our lines it compiles.
     """
     if "numba.np.arraymath" in sys.modules:
         return

@@ -92,7 +92,10 @@ def join_ranks(asked: str) -> Ranks | None:
 def _killable() -> Iterator[None]:
     """SIGINT and SIGTERM kill meanwhile: MPI waits for all processes to join, in C, where no handler of Python's runs.
     One that has ended before never comes."""
-    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: handler for number, handler in before.items() if callable(handler)}  # others ignore or end
+    for number in before:
+        signal.signal(number, signal.SIG_DFL)
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gstream.interop.files import reading_folder
 from gstream.interop.options import UpdateOptions, memory_bytes, split_options
 from gstream.options.written import refuse_existing_store, refuse_overwriting
-from pagestore.errors import InputError, UsageError
+from pagestore.errors import InputError, UsageError, plain
 from pagestore.inputs.judge import PADDING_REMEDY
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def update_files(
                 asked.pop("weight_column", None)
             _, reading = split_options({**asked, "weights": weighted, "threads": given.get("threads")})
             speak = partial(in_its_words, command=f"gstream update {store} {path} --{which}")
-            stack.enter_context(_spoken(speak))
+            stack.enter_context(_spoken(speak, files))
             source = open_source(list(files), reading, scratch, memory, progress)
             stack.callback(source.close)
             sources.append(source)
@@ -87,12 +87,13 @@ def update_files(
 
 
 @contextmanager
-def _spoken(speak: Callable[[str], str]) -> Iterator[None]:
-    """Errors of reading, in the block, say what `speak` makes of them."""
+def _spoken(speak: Callable[[str], str], files: Sequence[Any]) -> Iterator[None]:
+    """Errors of reading these files, in the block, say what `speak` makes of them."""
     try:
         yield
     except (InputError, UsageError) as error:
-        error.args = (speak(error.line),)
+        if any(plain(file) in error.line for file in files):
+            error.args = (speak(error.line),)
         raise
 
 

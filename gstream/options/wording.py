@@ -73,3 +73,9 @@ def _keyword(found: re.Match[str], others: dict[str, str]) -> str:
     if written in ("node", "target"):
         return f"{name}=[{value}]"
     return f"{name}={value}" if value.isupper() else f'{name}="{value}"'
+
+
+def held_in_words(name: str) -> str:
+    """What a plan holds, by a name that says more than the thesis's RA and WA."""
+    name = re.sub(r"^RA \((\w+)\)", r"\1 that neighbours read", name)
+    return re.sub(r"^WA\b", "values of vertices", name)

@@ -26,7 +26,7 @@ def test_the_least_parent_wherever_it_is_found(topology, order, until, room, tmp
     if until is not None:
         bounds = random.integers(0, V + 1, shares.LEVELS + 1) if until == "any" else np.full(shares.LEVELS + 1, until)
         monkeypatch.setattr(shares, "choose_bounds", lambda *given: bounds.astype(np.uint64))
-    if room == "distances too wide":  # but for 0 and 1, of which one is the most that is allowed
+    if room == "distances too wide":
         monkeypatch.setattr(predecessors, "key_shift", lambda session: 31)
     if room == "no keys":
         monkeypatch.setattr(predecessors, "key_shift", lambda session: None)
@@ -46,3 +46,20 @@ def test_the_least_parent_wherever_it_is_found(topology, order, until, room, tmp
     keyed = order == "degree" and room != "no keys"
     last = [("_keys_on_gpu", room == "keys")] * keyed + [("_hops_on_gpu", True)] * (not keyed or room != "keys")
     assert ways[-len(last) :] == last
+
+
+@needs_gxx
+@pytest.mark.usefixtures("standin_gpu")
+@pytest.mark.parametrize("devices", ["cuda", "host:2"])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_nobody_beyond_the_limit_has_a_parent(devices, depth, tmp_path, monkeypatch):
+    """Where keys have room for the distances 0 and 1 alone, and all vertices push."""
+    source, target = hubs_graph(6)
+    monkeypatch.setattr(shares, "choose_bounds", lambda *given: np.full(shares.LEVELS + 1, V, np.uint64))
+    monkeypatch.setattr(predecessors, "key_shift", lambda session: 30)
+    with gstream.open(Example(V, source, target, order="degree").stored(tmp_path)) as graph:
+        for _ in range(2):
+            found = graph.bfs(source=int(source[0]), depth_limit=depth, devices=devices).to_numpy()
+    expected = least_parents(source, target, found["distance"])
+    assert (found["distance"] < 0).any() and found["distance"].max() == depth
+    assert np.array_equal(np.where(found["predecessor"] < 0, V, found["predecessor"]), expected)

@@ -163,6 +163,20 @@ def test_pieces_stay_for_the_next_run(store, made, monkeypatch, share):
 
 @needs_gxx
 @pytest.mark.usefixtures("standin_gpu")
+def test_launches_over_the_same_pages_have_the_same_tiles(store, made, monkeypatch):
+    """Also where each superstep has a launch of its own: later runs have the pieces of the first one."""
+    wanted = ranks(store)
+    with Engine(store, RunOptions(devices=["cuda"])) as engine:
+        for number in range(3):
+            if number == 1:
+                monkeypatch.setattr("gstream.devices.gpu.batch_queue.BatchQueue.again", lambda *given: None)
+            found = engine.run(PageRank(tolerance=0.0), max_supersteps=PATIENCE + 4).value
+            np.testing.assert_allclose(found, wanted, rtol=2e-6)
+            assert len(made) == number + 1 and made[-1]._of is made[0]._of
+
+
+@needs_gxx
+@pytest.mark.usefixtures("standin_gpu")
 def test_nothing_is_cut_where_pages_may_go(store, made):
     ranks(store, devices=["cuda"], cache="0")
     assert not made

@@ -41,7 +41,7 @@ from pagestore.errors import UsageError
 
 ALGORITHM = Algorithm(
     "ktruss", "truss number of every edge, or with k the edges of the k-truss",
-    "As networkx.k_truss. With k there is no column truss.",
+    "As in networkx.k_truss. With k there is no column truss.",
     definition="edges in k - 2 triangles of the k-truss or more, as NetworkX; simple graph",
     columns=("source", "target", "truss"), rows=EDGE, best="largest",
     options=(Option("k", WHOLE, None, "the edges of the N-truss; default: all truss numbers"),),

@@ -158,7 +158,7 @@ def make_keys(item, distance, natural, shift, key, beyond):
             key[v] = FAR
         else:
             key[v] = u32(far << u64(shift) | u64(natural[v]))
-            if far >= most:
+            if far + u64(1) >= most:  # the greatest level is that of no path: nobody may be one step nearer
                 atomic_add(beyond, 0, 1)
 
 

@@ -131,9 +131,9 @@ def _keys_on_gpu(session: Session, distance: Any, natural: np.ndarray, shift: in
         if resident.on_gpu:
             resident.fill(least, 0xFF)
             resident.each(nearest.make_keys, items, distance, names, shift, key, beyond, items=vertices)
-            if shares.may_choose and session.engine.devices[0].keeps_all(session.engine.graph.tables["out"]):
-                shares.choose(resident)
             if not resident.read(beyond)[0]:
+                if shares.may_choose and session.engine.devices[0].keeps_all(session.engine.graph.tables["out"]):
+                    shares.choose(resident)
                 shares.sweep_all(resident, by_keys(key, least, shares.until, shift))
                 resident.each(nearest.take_least, items, least, shift, stored, items=vertices)
                 resident.forget(key)
@@ -143,7 +143,8 @@ def _keys_on_gpu(session: Session, distance: Any, natural: np.ndarray, shift: in
 
 
 def _hops_on_gpu(session: Session, distance: Any, natural: np.ndarray) -> Any:
-    """`_on_gpu` where keys have no room for distances, or lists are in natural order: nobody chooses."""
+    """`_on_gpu` without keys: they, or distances in them, have no room, or lists are in natural order. Nobody
+    chooses."""
     vertices, words = len(distance), len(bitmap(len(distance)))
     made = _hold(session, (natural,), (vertices, session.id_dtype), (words, np.uint64))
     if made is None:

@@ -25,11 +25,12 @@ from gstream.hostcode.bitmaps import bitmap
 from gstream.paging.page_table import PageTable
 from gstream.records import RecordKernel
 
+Way = Callable[[Any, bool], tuple[RecordKernel, tuple[Any, ...]]]
+
 LEVELS = 16  # vertices that are farther away pull from all parents: graphs of more levels have no hubs
 FIRST = 64  # vertices of the first range; each other range doubles the vertices so far
 DRAWN = 1 << 8  # vertices of a range that are looked at, at most: 0.2 ms in all
 HALVINGS = 12  # bounds that are compared: all vertices, half of them, ... and none
-Way = Callable[[Any, bool], tuple[RecordKernel, tuple[Any, ...]]]
 PUSH_COST = 2.0  # of an edge, against one of a pull: an atomic, or a look whether it is needed
 LIST_COST = 4.0  # of a list, against an edge of a pull
 

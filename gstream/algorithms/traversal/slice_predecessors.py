@@ -145,8 +145,8 @@ def is_deep(session: Session, above: RankValues, doublings: int) -> bool:
     make this call alike, with some vertices at a time."""
     none, step = above.dtype.type(session.none), AT_ONCE
     longest = max(above.ranks.everybody(len(above.own)))
-    up, far = np.full_like(above.own, none), np.empty_like(above.own)
-    session.reserve(up, up, far)
+    up = np.full_like(above.own, none)
+    session.reserve(up, up, up)
     pieces = [slice(first, first + step) for first in range(0, longest, step)]
     for piece in pieces:
         some = above.own[piece]
@@ -155,12 +155,12 @@ def is_deep(session: Session, above: RankValues, doublings: int) -> bool:
     reach = above.alike(up)
     for doubled in range(doublings + 1):
         last = above.alike(up) if doubled == doublings else reach  # one edge more
+        far = np.full_like(above.own, none)
         for piece in pieces:
             some = reach.own[piece]
             there = some != none
-            far[piece] = none
             far[piece][there] = last.of(some[there])
-        reach = above.alike(far.copy())
+        reach = above.alike(far)
     deep = above.ranks.any(bool((reach.own != none).any()))
-    session.release(up, up, far)
+    session.release(up, up, up)
     return deep

@@ -21,6 +21,7 @@ class ProgramWork:
         self._last: Launch | None = None  # over cached pages; how often it came again, and its tiles
         self._again = 0
         self._tiles: Tiles | None = None
+        self._made: Tiles | None = None  # the run's last ones
 
     def begin(self, step: Step) -> None:
         """What is launched from now on belongs to `step`; a push's messages are made ready."""
@@ -89,12 +90,22 @@ class ProgramWork:
         if self.state.code.idempotent or self.state.code.vector or pages.lane is not None:
             return None
         if pages is not self._last:
-            self._last, self._again, self._tiles = pages, 0, kept_tiles(self.state, self._pool, pages)
+            self._last, self._again, self._tiles = pages, 0, self._known_tiles(pages)
             return self._tiles
         self._again += 1
         if self._again == PATIENCE and self._tiles is None:
-            self._tiles = tiles_of(self.state, self._pool, pages)
+            self._tiles = self._made = tiles_of(self.state, self._pool, pages)
         return self._tiles
+
+    def _known_tiles(self, pages: Launch) -> Tiles | None:
+        """Those that this run has made for the same pages, or of pieces that an earlier one has left."""
+        if self._made is None:
+            self._made = kept_tiles(self.state, self._pool, pages)
+        elif self._made.are_of(pages):
+            self._made.take(pages)
+        else:
+            return None
+        return self._made
 
     @property
     def claims(self) -> list[tuple[int, int]]:

@@ -194,7 +194,7 @@ class Tiles:
 
     def __init__(self, state: GpuState, pages: Launch, pieces: Pieces, held: int) -> None:
         """held: bytes of pieces, and of what was made with them. Raises as `room_for`."""
-        self._state, self._pages, self._of, self._cut, self._held = state, pages, pieces, pieces.cut, held
+        self._state, self._of, self._cut, self._held = state, pieces, pieces.cut, held
         self._sums = self._empty(pieces.count, state.code.got_dtype)
         self._claims = self._empty(len(self._cut.edges), np.uint64)
         kernel = state.kernels["pull_tiles_kernel"]
@@ -202,15 +202,23 @@ class Tiles:
         starts = first_tiles(self._cut.edges[:-1] + PIECE_COST * self._cut.tile_rows, self._blocks)
         self._starts = self._empty(starts.size, starts.dtype)
         state.gpu.write(self._starts.address, starts)
-        self.rest = self._launch_of_rest()
+        self.take(pages)
+
+    def take(self, pages: Launch) -> None:
+        """Sum up this launch's pages from now on; they are those of the pieces."""
+        self._pages, self.rest = pages, self._launch_of_rest(pages)
+
+    def are_of(self, pages: Launch) -> bool:
+        """Whether the pieces are those of this launch's pages."""
+        return self._of.are_of(self._state, pages)
 
     def _empty(self, count: int, dtype: Any) -> Array:
         array = room_for(self._state, self._state, self._held, count, dtype)
         self._held += array.nbytes
         return array
 
-    def _launch_of_rest(self) -> Launch | None:
-        pages, table = self._pages, self._pages.table
+    def _launch_of_rest(self, pages: Launch) -> Launch | None:
+        table = pages.table
         others = np.flatnonzero(~np.isin(pages.numbers, self._cut.pages))
         if len(others) == 0:
             return None
@@ -289,6 +297,8 @@ def tiles_of(state: GpuState, pool: PagePool, pages: Launch) -> Tiles | None:
     if cut is None:
         return None
     try:
+        state.wait()  # for kernels that use pieces of other pages
+        pool.keep_made(None)
         pieces = Pieces(state, pages, cut)
         if KEEP_SHARE * state.plan.spare_bytes >= pieces.memory_bytes:
             pool.keep_made(pieces)
