@@ -75,7 +75,7 @@ def find_algorithm(name: str) -> Algorithm:
         add_installed()
     if name not in ALGORITHMS:
         if "." in name or "/" in name:
-            raise UsageError(f"{name}: is no algorithm. Name one before it, as in `pagerank {name}`; --help lists all.")
+            raise UsageError(f"{name}: is no algorithm. Name one before it, as in `pagerank {name}`.")
         like = meant_by(name.lower().replace("-", "").replace("_", ""), ALGORITHMS, LIKE)
         if like:
             raise UsageError(f"{name}: no such algorithm. Did you mean {like}?")

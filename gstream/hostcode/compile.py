@@ -143,6 +143,10 @@ class HostCode:
     def set_superstep(self, superstep: int) -> None:
         self.ints[FIXED_INTS.index("superstep")] = superstep
 
+    def context(self, nbytes: int) -> bytes:
+        """The context as it stands, of so many bytes, as a GPU's kernels take it by value."""
+        return (self.ints.tobytes() + self.floats.tobytes())[:nbytes]  # floats has one entry at least
+
     def set_totals(self, partials: np.ndarray) -> dict[str, float]:
         """Sum partials (float64[blocks, totals]) in block order into g.<total>; returns them by name."""
         with np.errstate(all="ignore"):  # values of a program that diverges

@@ -88,7 +88,7 @@ class EmulatedRun(Loop):
         self.blocks = -(-n // BLOCK)
 
     def bind(self):
-        self.launch.context = np.frombuffer(self.launch.unit.context(self.code), np.uint8).copy()
+        self.launch.context = np.frombuffer(self.code.context(self.launch.unit.context_bytes), np.uint8).copy()
 
     def start(self):
         self.bind()

@@ -166,7 +166,7 @@ def test_columns_that_nobody_names_are_refused(tmp_path, case):
     shown = rows[1:4] if case not in ("numbers", "names") else rows[:3]
     assert f"the first rows would be {', '.join(f'{row[0]} -> {row[1]}' for row in shown)}. Name both" in said
     more = " --header" if case == "names" else ""
-    assert f"gstream convert {path}{more} STORE --source-column N --target-column N, with --weight-column N" in said
+    assert f"gstream convert {path} STORE{more} --source-column N --target-column N, with --weight-column N" in said
     chosen = {"source_column": 1, "target_column": 2, "header": False if case == "names" else None, "weights": False}
     assert len(edges_of(opened(path, tmp_path, **chosen))) == len(rows) - (case not in ("numbers", "names"))
 
@@ -253,7 +253,7 @@ def test_an_empty_name_of_a_table_is_no_vertex(tmp_path, kind):
     column = names.dictionary_encode() if kind == "dictionary" else names.cast(getattr(pyarrow, kind)())
     path = tmp_path / "a.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"source": ["x", "y", None], "target": column}), path)
-    with pytest.raises(InputError, match=r"row 0: target is empty; an edge has a value there"):
+    with pytest.raises(InputError, match=r"row 1 \(from 1\): target is empty; an edge has a value there"):
         edges_of(opened(path, tmp_path))
     source = opened(path, tmp_path, bad_lines="skip")
     assert edges_of(source) == [("y", "b")] and source.skipped.count == 2

@@ -171,8 +171,7 @@ class JobArrays(Memory):
     @property
     def context(self) -> bytes:
         """The kernels' last argument: g's fields and the program's parameters."""
-        code = self.code
-        return (code.ints.tobytes() + code.floats.tobytes())[: self.unit.context_bytes]  # floats has one entry at least
+        return self.code.context(self.unit.context_bytes)
 
     def launch(self, name: str, blocks: int, *arguments: Any) -> None:
         """Queue a kernel of the unit on the stream; the context comes last, where it takes one."""
