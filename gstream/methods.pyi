@@ -388,7 +388,7 @@ class Methods(ABC):
     def ktruss(self, k: int | None = None, certify: bool = False, **options: Any) -> Result:
         """Truss number of every edge, or with k the edges of the k-truss. Columns: source, target, truss.
 
-        As networkx.k_truss. With k there is no column truss.
+        As in networkx.k_truss. With k there is no column truss.
 
         - k: the edges of the N-truss; default: all truss numbers.
         - certify: prove the answer (by its definition, whole lists).

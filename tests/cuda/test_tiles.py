@@ -142,8 +142,8 @@ def test_pieces_stay_for_the_next_run(store, made, monkeypatch, share):
     """Unless they take more of what a run leaves; and go for a sweep, which has no memory planned beside it."""
     monkeypatch.setattr(gputiles, "KEEP_SHARE", share)
     cuts: list[gputiles.Cut] = []
-    usual = gputiles.Pieces._cut_lists
-    monkeypatch.setattr(gputiles.Pieces, "_cut_lists", lambda *given: cuts.append(given[0].cut) or usual(*given))
+    usual = gputiles.Pieces.cut_lists
+    monkeypatch.setattr(gputiles.Pieces, "cut_lists", lambda *given: cuts.append(given[0].cut) or usual(*given))
     wanted = ranks(store)
     with Engine(store, RunOptions(devices=["cuda"])) as engine:
         for number in range(1, 4):

@@ -130,16 +130,9 @@ class Pieces(Memory):
     """
 
     def __init__(self, state: GpuState, pages: Launch, cut: Cut) -> None:
-        """Raises as `room_for`."""
         super().__init__(state.gpu)
         self._of, self._widths, self.cut = pages, widths(state), cut
         self.made_bytes = 0
-        try:
-            self._cut_lists(state, pages)
-        except (DeviceMemoryError, state.gpu.cuda.MemoryError):
-            state.wait()  # for kernels that use the arrays
-            self.free()
-            raise
 
     def _take(self, state: GpuState, count: int, dtype: Any, memory: Memory | None = None) -> Array:
         """memory: of arrays that only the run itself needs."""
@@ -147,8 +140,9 @@ class Pieces(Memory):
         self.made_bytes += array.nbytes
         return array
 
-    def _cut_lists(self, state: GpuState, launch: Launch) -> None:
-        cut, known = self.cut, launch.table
+    def cut_lists(self, state: GpuState) -> None:
+        """Take memory and make them. Raises as `room_for`."""
+        cut, launch, known = self.cut, self._of, self._of.table
         pages = np.zeros((len(cut.pages) + 1, 4), np.uint32)
         pages[:-1, 0] = launch.rows[np.searchsorted(launch.numbers, cut.pages)]
         pages[:, 1], pages[:-1, 2], pages[:-1, 3] = cut.rows, known.part_of[cut.pages], known.carries[cut.pages]
@@ -296,14 +290,16 @@ def tiles_of(state: GpuState, pool: PagePool, pages: Launch) -> Tiles | None:
     cut = cut_by_tiles(known.table, pages.numbers, rows, width, range_width(state), state.plan.senders)
     if cut is None:
         return None
+    pieces = Pieces(state, pages, cut)
+    state.wait()  # for kernels that use pieces of other pages
+    pool.keep_made(pieces)  # before they have memory: the pool gives it back, wherever this breaks off
     try:
-        state.wait()  # for kernels that use pieces of other pages
-        pool.keep_made(None)
-        pieces = Pieces(state, pages, cut)
-        if KEEP_SHARE * state.plan.spare_bytes >= pieces.memory_bytes:
-            pool.keep_made(pieces)
-        else:
+        pieces.cut_lists(state)
+        if KEEP_SHARE * state.plan.spare_bytes < pieces.memory_bytes:
+            pool.made = None
             state.arrays += pieces.arrays
         return Tiles(state, pages, pieces, pieces.made_bytes)
     except (DeviceMemoryError, state.gpu.cuda.MemoryError):
+        state.wait()  # for kernels that use the arrays
+        pool.keep_made(None)
         return None
