@@ -142,7 +142,7 @@ def generated_source(
 
 @door(StoreOptions, **ENDS)
 def from_edges(
-    source: Any, target: Any, weight: Any = None, *, bad_lines: str = "fail", store: PathLike | None = None,
+    source: Any, target: Any = None, weight: Any = None, *, bad_lines: str = "fail", store: PathLike | None = None,
     num_vertices: int | None = None, **options: Unpack[StoreOptions],
 ) -> Graph:  # fmt: skip
     """A graph of edges source[i] -> target[i]: arrays, lists or columns of integers, or of strings.
@@ -154,6 +154,10 @@ def from_edges(
     """
     from gstream.interop.sources import edges_source
     from gstream.interop.storing import graph_of_edges
+
+    if target is None:
+        raise UsageError("from_edges takes sources and targets apart: from_edges(*zip(*pairs)), or of an array [n, 2] "
+                         "from_edges(*edges.T).")  # fmt: skip
 
     def made(bad: Any, ids: Any) -> Any:
         edges = edges_source(source, target, None if weight is False else weight, bad, ids)

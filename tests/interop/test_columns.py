@@ -194,3 +194,11 @@ def test_repeated_entries_of_a_matrix_are_parallel_edges_until_they_are_summed()
     assert edges(gstream.from_scipy(matrix)) == [(0, 1, 1), (0, 1, 2), (1, 0, 4)]
     matrix.sum_duplicates()
     assert edges(gstream.from_scipy(matrix)) == [(0, 1, 3), (1, 0, 4)]
+
+
+@pytest.mark.parametrize("pairs", [[(1, 2), (3, 4)], np.array([[1, 2], [3, 4]])], ids=["list", "array"])
+def test_pairs_are_told_how_to_be_given_apart(pairs):
+    with pytest.raises(UsageError, match=r"takes sources and targets apart: from_edges\(\*zip\(\*pairs\)\)"):
+        gstream.from_edges(pairs)
+    with gstream.from_edges(*zip(*pairs, strict=True)) as graph:
+        assert graph.conversion["edges"] == 2
