@@ -146,7 +146,7 @@ def open_orphans(item, distance, predecessor, bits):
         bits[index] = word
 
 
-@item_kernel(key="own", beyond="int64[1] sum")
+@item_kernel(key="uint32[] own", beyond="int64[1] sum", shift="int64")
 def make_keys(item, distance, natural, shift, key, beyond):
     """key (u4[V]) = distance << shift | natural index; all bits set if there is no path. beyond: how many distances
     have no room in one. An item is LANES vertices."""
@@ -162,7 +162,7 @@ def make_keys(item, distance, natural, shift, key, beyond):
                 atomic_add(beyond, 0, 1)
 
 
-@record_kernel(key="uint32[]", least="uint32[] min", shift="uint32")
+@record_kernel(key="uint32[]", least="uint32[] min", shift="int64")
 def push_key(record, key, least, until, shift):
     """`nearest_by_hops` of the vertices that `open_pushing` opens, by keys: least[v] = the least key of an in-neighbour
     that pushes. It takes one gather an edge instead of two and a branch that is hard to foresee."""
@@ -177,7 +177,7 @@ def push_key(record, key, least, until, shift):
             atomic_min(least, v, mine)
 
 
-@record_kernel(key="uint32[]", least="uint32[] min", shift="uint32")
+@record_kernel(key="uint32[]", least="uint32[] min", shift="int64")
 def pull_key(record, key, least, until, shift):
     """The same of vertices into which nobody pushed, from all in-neighbours: none is nearer than one step. Who pushed
     is below the bound of the level and nobody else is, so that a list of several pages is looked at whole."""
@@ -197,7 +197,7 @@ def pull_key(record, key, least, until, shift):
         atomic_min(least, owner, found)
 
 
-@item_kernel(least="own")
+@item_kernel(least="uint32[] own", shift="int64", store_of="id[]")
 def take_least(item, least, shift, store_of):
     """least[v] (a key, or all bits set) becomes the store ID of the key's vertex. store_of: id[V]. An item is LANES
     vertices."""
