@@ -131,6 +131,9 @@ def test_a_store_that_is_made_while_a_conversion_waits_to_begin(folder: Path) ->
 def test_a_conversion_to_a_name_that_is_being_written(folder: Path) -> None:
     slow = start("convert", "c.npy", "new.gs", cwd=folder)
     appears(folder, "new.gs.partial.d/lock", slow)
+    inode = (folder / "new.gs.partial.d/lock").stat().st_ino
+    while f":{inode} " not in Path("/proc/locks").read_text():  # the file is there a moment before its lock
+        assert slow.poll() is None
     os.kill(slow.pid, signal.SIGSTOP)
     try:
         second = run("convert", "a.txt", "new.gs", "--force", cwd=folder)
