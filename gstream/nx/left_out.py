@@ -4,5 +4,6 @@
 class LeftToNetworkXError(NotImplementedError):
     """gstream does not do this call, for a reason that the message gives.
 
-    It is a NotImplementedError, which NetworkX's dispatcher catches: where fallback is on, NetworkX does the call.
+    NetworkX's dispatcher asks for a NotImplementedError: it catches that, and does the call itself where fallback is
+    on.
     """

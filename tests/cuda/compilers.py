@@ -31,10 +31,10 @@ needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc: i
 
 def shared_library(text: str, *options: str) -> ctypes.CDLL:
     """Compile C++ text (with cuda/ and tests/cuda/ to include from) and load it."""
-    return ctypes.CDLL(str(library_of(text, "-O0", *options)))
+    return ctypes.CDLL(str(built_library(text, "-O0", *options)))
 
 
-def library_of(text: str, *options: str) -> Path:
+def built_library(text: str, *options: str) -> Path:
     """The library of C++ text, under a name that says what it was made from: the text, the headers, and how."""
     path = kept_folder() / f"{_digest(text, *options)}.so"
     with alone(path):
@@ -135,4 +135,4 @@ def compile_unit(unit) -> Path:
             f'extern "C" void run_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
             f"    emulated::call({kernel.name}, grid, {threads_of(kernel)}, given);\n}}"
         )
-    return library_of("\n".join(texts), "-Og")  # half of -O1's time, which few runs repay
+    return built_library("\n".join(texts), "-Og")  # half of -O1's time, which few runs repay

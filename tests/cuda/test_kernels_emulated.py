@@ -319,7 +319,7 @@ def test_a_compiler_that_fortifies(tmp_path, monkeypatch):
     (tmp_path / "g++").write_text(f'#!/bin/sh\nexec {real} -D_FORTIFY_SOURCE=2 "$@"\n')
     (tmp_path / "g++").chmod(0o755)
     monkeypatch.setattr(compilers, "GXX", (str(tmp_path / "g++"), *compilers.GXX[1:]))
-    library = compilers.library_of(text, "-O1")
+    library = compilers.built_library(text, "-O1")
     call = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).run())"
     done = subprocess.run([sys.executable, "-c", call, library], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "192\n"), done.stderr
