@@ -32,7 +32,7 @@ from pagestore.inputs.conditions import Condition
 from pagestore.inputs.folders import partitions
 from pagestore.inputs.headerwords import names_an_end
 from pagestore.inputs.linesource import NameChunk
-from pagestore.inputs.tablecolumns import find_weight, may_be_amounts, refuse_fractions, to_names
+from pagestore.inputs.tablecolumns import find_weight, may_be_others, refuse_fractions, to_names
 from pagestore.inputs.tablerows import (
     Rows,
     check_types,
@@ -141,7 +141,7 @@ class TableSource(EdgeSource):
         of_path = schema.names[len(names) :]
         if named_ends(names) is None and any(map(names_an_end, of_path)):
             raise self.unnamed([*names, *of_path])  # an end may be the folder's name: source=7
-        if ends is None and may_be_amounts(schema, names, self._first_values):
+        if ends is None and may_be_others(schema, names, self._first_values, weighed):
             raise self.unnamed(names)
         source, target = (names[at] for at in ends or (0, 1))
         self._guessed = ends is None or (self._options.source_column is None and named_ends(names) is None)

@@ -317,15 +317,14 @@ def _relation(shape: Shape) -> str:
     if any(map(is_number, middle)) or not all(any(map(str.isalpha, word)) for word in middle):
         return ""
     first, last = {row[0] for row in rows}, {row[2] for row in rows}
-    numbers = all(map(is_number, first | last))
-    if not numbers and (any(map(is_number, last)) or middle & (first | last)):
+    if any(map(is_number, last)) or middle & (first | last):
         return ""
-    if not numbers and first & last:
+    if first & last:
         raise shape.refusal(
             f"column 2, as {shown(rows[0][1])}, names no vertex of columns 1 and 3: a relation, as in SIF",
             f"{THIRD_COLUMN[0].upper()}{THIRD_COLUMN[1:]}, or 1 and 2 if it is a vertex.",
         )
-    if numbers or len(middle) < len(rows):
+    if len(middle) < len(rows):
         return f"column 2 ({shown(rows[0][1])}) may be a relation; {THIRD_COLUMN} if it is"
     return ""
 

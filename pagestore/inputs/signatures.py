@@ -301,7 +301,8 @@ ROW_NAMES = ("", "id", "idx", "index", "row", "row_id", "rowid", "nr", "no", "nu
 SURE_WEIGHTS = ("weight", "w", "wt", "gewicht", "poids", "peso", "вес", "权重", "重み")
 OTHER_WEIGHTS = (  # less sure ones. A third column of integers with another name may be anything (years, IDs)
     "value", "weights", "cost", "costs", "distance", "dist", "length", "len", "capacity", "strength", "score", "amount",
-    "amt", "count", "counts", "frequency", "freq", "total", "price", "sum", "fee", "quantity", "qty",
+    "amt", "count", "counts", "frequency", "freq", "total", "price", "sum", "fee", "quantity", "qty", "rating",
+    "ratings", "similarity", "probability", "confidence", "correlation",
 )  # fmt: skip
 WORDS_OF_TEXT = ("u", "v", "from", "to", "tail", "head", "von", "nach")  # vertices have such names, too
 OTHER_NAMES = (  # of columns beside the ends and weights, or of ends where a name alone doesn't say which

@@ -340,7 +340,7 @@ def _ends(
     refuse_other_width(name, above, rows, fields)
     found = find_ends(name, header, headed, rows, konect, weighed)
     if fields == 3 and not konect:
-        refuse_mixed(name, header, headed, [row for row in rows if len(row) == fields])
+        refuse_mixed(name, header, headed, [row for row in rows if len(row) == fields], weighed)
     return found
 
 

@@ -15,6 +15,7 @@ from pagestore.inputs.base import InputOptions
 from pagestore.inputs.headerwords import is_no_weight, named_weights, weighs
 from pagestore.inputs.signatures import DECIMAL_COMMA, INTEGER, NUMBER
 from pagestore.inputs.tablerows import SHOWN_ROWS, inner_type, is_bytes, is_number, is_string
+from pagestore.inputs.usedcolumns import kind_of, odd_end
 
 Values = Callable[[str], list[str]]  # of a column by its name, the first few as text
 
@@ -82,16 +83,22 @@ def _is_fraction(text: str) -> bool:
     return bool((NUMBER.match(text) or DECIMAL_COMMA.match(text)) and not INTEGER.match(text))
 
 
-def may_be_amounts(schema: pyarrow.Schema, names: Sequence[str], values: Values) -> bool:
-    """Whether one of the first two of `names`, which would be the ends by their places alone, may hold amounts: numbers
-    with decimals where a third column holds others, or text that is such numbers."""
+def may_be_others(schema: pyarrow.Schema, names: Sequence[str], values: Values, weight_asked: bool) -> bool:
+    """Whether one of the first two of `names`, which would be the ends by their places alone, may be none.
+
+    It holds amounts: numbers with decimals where a third column holds others, or text that is such numbers. Or it is
+    the odd one of three (`odd_end`); weight_asked: an option names the weight.
+    """
     kinds = [inner_type(schema.field(at).type) for at in range(len(names))]
     decimals = [pyarrow.types.is_floating(kind) or pyarrow.types.is_decimal(kind) for kind in kinds]
-    if len(names) > 2 and any(decimals[:2]) and not decimals[2]:
-        if not weighs(names[2]) and not is_no_weight(names[2]):  # else the third is no end
-            return True
+    no_third = len(names) > 2 and (weighs(names[2]) or is_no_weight(names[2]))
+    if len(names) > 2 and any(decimals[:2]) and not (decimals[2] or no_third):
+        return True
     texts = [column for column, kind in zip(names[:2], kinds, strict=False) if is_string(kind)]
-    return any(held and all(map(_is_fraction, held)) for held in map(values, texts))
+    if any(held and all(map(_is_fraction, held)) for held in map(values, texts)):
+        return True
+    no_third = no_third or weight_asked or any(decimals[2:])
+    return odd_end([kind_of(values(column)) for column in names], no_third) is not None
 
 
 def refuse_fractions(name: str, columns: Sequence[str], found: Sequence[Any], command: str) -> None:

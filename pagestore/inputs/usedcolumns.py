@@ -26,12 +26,13 @@ from pagestore.inputs.columnnames import (
     share_of_numbers,
     typed_path,
 )
-from pagestore.inputs.headerwords import is_no_weight, named_weights
+from pagestore.inputs.headerwords import is_no_third_end, is_no_weight, named_weights, weighs
 from pagestore.inputs.judge import marks, split_fields
-from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, WHOLE
+from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, INTEGER, WHOLE
 
 MOST_COLUMNS = 3  # source, target and a weight: what edge lists have that name nothing
 SHOWN_ROWS = 3
+WHOLE_NUMBERS, NUMBERS, DATES, NAMES = "whole numbers", "numbers", "dates", "names"  # what columns hold
 DIGIT = re.compile(r"[0-9]")
 DATE = re.compile(
     r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([T ][0-9:.]+(Z|[+-][0-9:]+)?)?\Z|[0-9]{1,2}:[0-9]{2}(:[0-9.]+)?\Z"
@@ -82,28 +83,59 @@ def refuse_other_width(name: str, above: Sequence[str], rows: Sequence[Sequence[
     )
 
 
-def refuse_mixed(name: str, header: Sequence[str], is_line: bool, rows: Sequence[Sequence[str]]) -> None:
-    """InputError for three columns of which two hold names and column 1 or 2 numbers or dates, where no name says which
-    hold the ends: two people and a number beside them, or a person, a number and a text."""
+def refuse_mixed(
+    name: str, header: Sequence[str], is_line: bool, rows: Sequence[Sequence[str]], weight_asked: bool
+) -> None:
+    """InputError for three columns of which column 1 or 2 is the odd one, where no name says which hold the ends."""
     if likely_ends(header) is not None or not rows or any(len(row) < MOST_COLUMNS for row in rows):
         return
+    amounts = any(is_number(row[2]) and not INTEGER.match(row[2]) for row in rows)
+    no_third = weight_asked or amounts or (is_line and _is_no_end(header))
     for body in (rows[1:], rows):  # line 1 may be a header of unknown words
-        kinds = [[_counts(row[at]) for row in body if row[at]] for at in range(MOST_COLUMNS)]
-        numbers = [at for at, kind in enumerate(kinds) if kind and all(kind)]
-        names = [at for at, kind in enumerate(kinds) if kind and not any(kind)]
-        if len(numbers) == 1 and len(names) == 2 and numbers[0] < 2:
-            named_above = is_line or not _counts(rows[0][numbers[0]])
-            body = rows if is_line or not named_above else rows[1:]
-            more = " --header" if named_above else ""
-            raise InputError(
-                f"{name}: column {numbers[0] + 1} holds numbers or dates, the others names, and no known name says "
-                f"which hold source and target. {_choices(name, body, [(names[0], names[1]), (0, 1)], more)}"
-            )
+        kinds = [kind_of([row[at] for row in body]) for at in range(MOST_COLUMNS)]
+        if (odd := odd_end(kinds, no_third)) is None:
+            continue
+        named_above = is_line or kind_of([rows[0][odd]]) != kinds[odd]
+        left = [at for at in range(MOST_COLUMNS) if at != odd]
+        found = f"column {odd + 1} holds {kinds[odd]}, the others {' and '.join(sorted({kinds[at] for at in left}))}"
+        body = rows if is_line or not named_above else rows[1:]
+        raise InputError(
+            f"{name}: {found}, and no known name says which hold source and target. "
+            f"{_choices(name, body, [(left[0], left[1]), (0, 1)], ' --header' if named_above else '')}"
+        )
 
 
-def _counts(field: str) -> bool:
-    """Whether a field is a number or a date."""
-    return is_number(field) or DATE.match(field) is not None
+def odd_end(kinds: Sequence[str], no_third: bool = False) -> int | None:
+    """Place of the one of the first two of three columns that may be no end, by what they hold (`kind_of`): dates, or
+    what the other two don't hold. no_third: something else says that the third is none. Else None.
+
+    Two people and a number beside them; a person, a number and a text; two numbers and a date, or a relation.
+    """
+    if len(kinds) != MOST_COLUMNS or "" in kinds:
+        return None
+    dates = [at for at, kind in enumerate(kinds) if kind == DATES]
+    if len(dates) == 1:
+        return dates[0] if dates[0] < 2 else None
+    first, second, third = (NUMBERS if kind == WHOLE_NUMBERS else kind for kind in kinds)
+    if first == second or third not in (first, second):
+        return None
+    if third == NUMBERS and (no_third or kinds[2] != WHOLE_NUMBERS):
+        return None  # a weight: an odd pair of ends, but the only one
+    return 0 if third == second else 1
+
+
+def kind_of(values: Sequence[str]) -> str:
+    """What the values of a column are, in words, empty ones left out; "" for a mixture and for none."""
+    held = [value for value in values if value]
+    for kind, fits in ((WHOLE_NUMBERS, INTEGER.match), (NUMBERS, is_number), (DATES, DATE.match)):
+        if held and all(map(fits, held)):
+            return kind
+    return NAMES if held and not any(is_number(value) or DATE.match(value) for value in held) else ""
+
+
+def _is_no_end(header: Sequence[str]) -> bool:
+    """Whether a third column is called as weights are, or as what is no end."""
+    return len(header) == MOST_COLUMNS and (weighs(header[2]) or is_no_third_end(header[2]))
 
 
 def _choices(name: str, rows: Sequence[Sequence[str]], readings: Sequence[tuple[int, int]], more: str = "") -> str:

@@ -231,7 +231,7 @@ def test_refused_by_name(tmp_path, case):
 
 
 DOUBTED = {
-    "a relation": ("a.txt", "1 pp 2\n2 pd 3\n", "column 2 .pp. may be a relation"),
+    "a relation": ("a.txt", "a pp b\nc pp d\n", "column 2 .pp. may be a relation"),
     "counts": ("a.txt", "3 2\n1 2\n2 3\n", "line 1 may hold counts of vertices and edges"),
     "numbered names": ("a.txt", "1 a\n2 b\n3 c\n", "column 1 numbers the lines .* a table of vertices"),
     "single quotes": ("a.txt", "'a' 'b'\n'b' 'c'\n", "names keep their single quotes"),

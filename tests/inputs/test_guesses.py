@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow.parquet
 import pytest
 from input_files import edges_of, opened, read, write
 
@@ -81,26 +82,65 @@ def test_a_weight_that_the_first_lines_miss_is_not_lost(tmp_path, header, value)
         edges_of(opened(path, tmp_path))
 
 
-MIXED = {  # three columns: numbers of those that hold names
-    "ann,8,bob\nbob,9,carl\n": (1, 3),
-    "8,ann,bob\n9,bob,carl\n": (2, 3),
-    "2024-01-01,ann,bob\n2024-01-02,bob,carl\n": (2, 3),
-    "10:30 ann bob\n10:31 bob carl\n": (2, 3),
+MIXED = {  # three columns: the numbers of those that are alike, and what the odd one and these hold
+    "ann,8,bob\nbob,9,carl\n": (1, 3, "whole numbers, the others names"),
+    "8,ann,bob\n9,bob,carl\n": (2, 3, "whole numbers, the others names"),
+    "2024-01-01,ann,bob\n2024-01-02,bob,carl\n": (2, 3, "dates, the others names"),
+    "10:30 ann bob\n10:31 bob carl\n": (2, 3, "dates, the others names"),
+    "2024-01-01,4,6\n2024-01-02,6,9\n": (2, 3, "dates, the others whole numbers"),
+    "4 2024-01-01 6\n6 2024-01-02 9\n": (1, 3, "dates, the others whole numbers"),
+    "ann,4,6\nbob,6,9\n": (2, 3, "names, the others whole numbers"),
+    "4 pp 6\n6 pd 9\n": (1, 3, "names, the others whole numbers"),
+    "1.1.2024,ann,6\n2.1.2024,bob,9\n": (2, 3, "dates, the others names and whole numbers"),
 }
 
 
 @pytest.mark.parametrize("header", ["", "when,who,whom\n", '"",wer,wen\n'])
 @pytest.mark.parametrize("text", MIXED)
-def test_numbers_in_one_end_and_names_in_a_third_column_are_refused(tmp_path, text, header):
+def test_an_odd_one_of_the_first_two_of_three_columns_is_refused(tmp_path, text, header):
     between = "," if "," in text else " "
     path = write(tmp_path, "a.csv", header.replace(",", between) + text)
-    source, target = MIXED[text]
-    columns = f"--source-column {source} --target-column {target}, if they are ann -> bob, bob -> carl; or"
-    with pytest.raises(InputError, match="holds numbers or dates, the others names") as error:
+    source, target, kinds = MIXED[text]
+    rows = [line.split(between) for line in text.splitlines()]
+    read = [(row[source - 1], row[target - 1]) for row in rows]
+    columns = f"--source-column {source} --target-column {target}, if they are " + ", ".join(map(" -> ".join, read))
+    with pytest.raises(InputError, match="no known name says which hold source and target") as error:
         opened(path, tmp_path)
-    assert f"STORE{' --header' * bool(header)} {columns}" in str(error.value)
+    if "has 3 columns" not in str(error.value):  # as of headers without a name of column 1
+        assert f"holds {kinds}, and" in str(error.value)
+        assert f"STORE{' --header' * bool(header)} {columns}; or" in str(error.value)
     chosen = {"source_column": source, "target_column": target, "weights": False, "header": bool(header)}
-    assert edges_of(opened(path, tmp_path, **chosen)) == [("ann", "bob"), ("bob", "carl")]
+    ids = {True: int, False: str}
+    numbers = all(map(str.isdigit, [*read[0], *read[1]]))
+    expected = [tuple(map(ids[numbers], edge)) for edge in read]
+    assert edges_of(opened(path, tmp_path, **chosen)) == expected
+
+
+@pytest.mark.parametrize("text", ["ann,4,0.5\nbob,6,2\n", "x,y,weight\nann,4,1\nbob,6,2\n", "x,y,since\nann,4,1\n"])
+def test_an_odd_pair_of_ends_beside_what_is_none_is_read(tmp_path, text):
+    assert edges_of(opened(write(tmp_path, "a.csv", text), tmp_path, weights=False))[0] == ("ann", "4")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (["2024-01-01"], [1], [2]),
+        (["ann"], [1], [2]),
+        ([1], ["pp"], [2]),
+        ([1], ["ann"], ["bob"]),
+        (["ann"], [1], ["b"]),
+    ],
+)
+def test_an_odd_one_of_the_first_two_columns_of_a_table_is_refused(tmp_path, columns):
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pyarrow.table(dict(zip("xyz", columns, strict=True))), path)
+    with pytest.raises(InputError, match=r"has 3 columns \(1: x, 2: y, 3: z\), and no known name says"):
+        opened(path, tmp_path)
+    chosen = opened(path, tmp_path, source_column="x", target_column="z", weights=False)
+    assert [tuple(map(str, edge)) for edge in edges_of(chosen)] == [(str(columns[0][0]), str(columns[2][0]))]
+    floats = pyarrow.table({"x": ["ann"], "y": [1], "z": [2.0]})
+    pyarrow.parquet.write_table(floats, path)
+    assert edges_of(opened(path, tmp_path)) == [("ann", "1", 2.0)]
 
 
 def test_a_number_behind_two_names_is_a_weight(tmp_path):
