@@ -39,6 +39,12 @@ DATE = re.compile(
 )
 WEIGHT_NUMBER = "Pass --weight-column with a number, or --no-weights."
 
+TIMES = {  # of 1990 to 2039
+    "seconds since 1970": re.compile(r"(6[4-9]|[7-9][0-9]|1[0-9]{2}|20[0-9]|21[0-9])[0-9]{7}\Z"),
+    "milliseconds since 1970": re.compile(r"(6[4-9]|[7-9][0-9]|1[0-9]{2}|20[0-9]|21[0-9])[0-9]{10}\Z"),
+    "years, months and days": re.compile(r"(19[0-9]{2}|20[0-3][0-9])(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])\Z"),
+}
+
 
 def find_ends(
     name: str, header: Sequence[str], is_line: bool, rows: Sequence[Sequence[str]], konect: bool, weight_asked: bool
@@ -217,7 +223,10 @@ def _find_weight(
             return 2
         # a word among numbers, or an empty field, is a bad line, not a reason to drop the weights
         numbers = width > 2 and (is_number(first[2]) or share_of_numbers(rows, 2) > 0.5)
-        return 2 if numbers and 2 not in used else None
+        if not numbers or 2 in used:
+            return None
+        _refuse_times(name, held_fields(rows, 2))
+        return 2
     if isinstance(asked, str) and COUNT.match(asked) and asked not in header:
         asked = int(asked)
     refuse_twice(name, str(asked), header, WEIGHT_NUMBER)
@@ -233,6 +242,20 @@ def _find_weight(
             f"{used[0] + 1} and {used[1] + 1} are the source and the target. Name another column."
         )
     return column
+
+
+def _refuse_times(name: str, held: Sequence[str]) -> None:
+    """InputError where all that a third column holds, which no name says to weigh, reads as times (`TIMES`).
+
+    SNAP's temporal graphs have such a column.
+    """
+    for what, pattern in TIMES.items():
+        if len(held) > 1 and all(map(pattern.match, held)):
+            raise InputError(
+                f"{name}: column 3 may hold times, as {shown(held[0])} is one in {what}, and no name says what it is; "
+                f"times weigh nothing. Pass --no-weights: gstream convert {typed_path(name)} STORE --no-weights; or "
+                "--weight-column 3 if they are weights."
+            )
 
 
 def _named_weight(

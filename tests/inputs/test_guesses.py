@@ -143,6 +143,17 @@ def test_an_odd_one_of_the_first_two_columns_of_a_table_is_refused(tmp_path, col
     assert edges_of(opened(path, tmp_path)) == [("ann", "1", 2.0)]
 
 
+@pytest.mark.parametrize("times", ["1082040961 1082155839", "1082040961000 1082155839999", "20240131 20231201"])
+def test_times_in_a_third_column_are_no_weights(tmp_path, times):
+    first, second = map(int, times.split())
+    path = write(tmp_path, "a.txt", f"1 2 {first}\n2 3 {second}\n")
+    with pytest.raises(InputError, match=f"column 3 may hold times, as {first} is one .* Pass --no-weights: gstream"):
+        opened(path, tmp_path)
+    assert edges_of(opened(path, tmp_path, weights=False)) == [(1, 2), (2, 3)]
+    assert edges_of(opened(path, tmp_path, weight_column=3)) == [(1, 2, first), (2, 3, second)]
+    assert edges_of(opened(write(tmp_path, "b.txt", f"1 2 {first}\n2 3 7\n"), tmp_path)) == [(1, 2, first), (2, 3, 7)]
+
+
 def test_a_number_behind_two_names_is_a_weight(tmp_path):
     assert read(tmp_path, "a.csv", "ann,bob,8\n") == [("ann", "bob", 8.0)]
 
