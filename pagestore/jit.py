@@ -12,7 +12,7 @@ except those reached by a module's name and a dot.
 Numba reads machine code from any folder that it can write to. Here the folder has to be ours alone
 (pagestore.caches).
 
-Before it loads machine code from disk, Numba prepares to compile: a fifth of a short command's time. Here it prepares
+Before it loads machine code from disk, Numba prepares to compile: a quarter of a short command's time. Here it prepares
 when it has to compile.
 """
 
@@ -25,18 +25,19 @@ import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from threading import RLock
 from types import CodeType, FunctionType
 from typing import Any
 
+import llvmlite.binding
 import numba
 import numpy as np
 from numba import types
 from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
-from numba.core.runtime import rtsys
+from numba.core.runtime import _nrt_python
 from numba.extending import intrinsic
 
 from pagestore.caches import kernel_folder
@@ -147,8 +148,16 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Machine code for the types of a call, or None. Numba's own way prepares all that compiling needs first."""
-        rtsys.initialize(target_context)  # names that machine code calls
+        _tell_names()
         return self._load_overload(sig, target_context)
+
+
+@cache
+def _tell_names() -> None:
+    """Tell LLVM where the functions of Numba's runtime lie that machine code calls. The others are in the code itself:
+    Numba compiles them anew in each process, for what it compiles there."""
+    for name, address in _nrt_python.c_helpers.items():
+        llvmlite.binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 def compiled(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:

@@ -13,7 +13,6 @@ import typer
 
 from gstream.cli import logs, surroundings
 from gstream.cli.progress import ProgressBar
-from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import note, print_json, print_pairs
 from gstream.interop.files import opened_files, skipped_file
 from gstream.interop.options import DEFAULT_ORDER, split_options
@@ -86,7 +85,6 @@ def convert(
     GraphML, GEXF, GML and Pajek are read by NetworkX, up to a size. Other formats (DOT, JSON, ...) are recognised by
     content and suffix. convert refuses them, and names the command that makes an edge list of them.
     """
-    skip_blas()
     logs.begin(progress, log_file, surroundings.typed, [*inputs, store])
     check_workdir(workdir)
     check_stripes(stripe)

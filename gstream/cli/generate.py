@@ -10,7 +10,6 @@ import typer
 from gstream.cli import logs, surroundings
 from gstream.cli.convert import COMPRESS_HELP, DEVICES_HELP, STRIPE_HELP, build
 from gstream.cli.progress import ProgressBar
-from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import print_json
 from gstream.interop.doors import generated_source
 from gstream.interop.options import DEFAULT_ORDER, split_options
@@ -74,7 +73,6 @@ def generate(
     log_file: Path = typer.Option(None, metavar="FILE", help=logs.LOG_HELP),
 ) -> None:
     """Generate a graph: Graph500's RMAT, uniformly random edges, or a grid."""
-    skip_blas()
     logs.begin(progress, log_file, surroundings.typed, [out])
     check_workdir(workdir)
     check_stripes(stripe)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from gstream.cli.progress import ProgressBar
-from gstream.cli.quick import skip_blas
 from gstream.cli.split import balance, balance_lines, print_parts
 from gstream.cli.surroundings import refuse_closed
 from gstream.cli.terminal import note, print_json, print_pairs, print_table
@@ -136,7 +135,6 @@ def verify(
     json: bool = typer.Option(False, "--json", help="One JSON object on standard output."),
 ) -> None:
     """Read every page and array of a store and check it; name what is wrong (exit 4)."""
-    skip_blas()
     report = scrub(store, threads, stripe_folders(stripe))
     if json:
         print_json({**asdict(report), "ok": report.ok})
@@ -184,7 +182,6 @@ def export(
     Edges come in the order of the store's pages. Stores of one graph with the same --order give the same text; with
     another --order the same lines in another order: sort the lines to compare them.
     """
-    skip_blas()
     from pagestore.export import export_edges
     from pagestore.parts import open_whole
 

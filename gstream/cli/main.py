@@ -28,9 +28,10 @@ def main() -> NoReturn:
 
     import gc
 
-    from gstream.cli import surroundings
+    from gstream.cli import quick, surroundings
 
     surroundings.prepare()
+    quick.begin()
 
     from gstream.cli.failures import address_space_limited, exit_code_of
 

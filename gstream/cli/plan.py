@@ -8,7 +8,7 @@ import typer
 
 from gstream.algorithms.registry import find_algorithm
 from gstream.cli.edge_files import is_edge_list
-from gstream.cli.quick import skip_blas_for
+from gstream.cli.quick import leave_out_nothing_for
 from gstream.cli.run_arguments import (
     check_asked,
     checkpoint_options,
@@ -41,7 +41,7 @@ def plan(**given: Any) -> None:
     for another machine, such as one with GPUs. With --ranks N, for N such machines that share the run on a graph in
     parts, with their cores. A graph in parts is planned for as many ranks.
     """
-    skip_blas_for(given["algorithm"])
+    leave_out_nothing_for(given["algorithm"])
     given |= {name: whole_number(f"--{name}", given[name]) for name in ("vertices", "edges")}
     ranks = int(given["ranks"]) if given["ranks"].isdecimal() else None  # else as for run, which a plan is not about
     algorithm, store, own = given["algorithm"], given["store"], own_options(given)

@@ -1,38 +1,63 @@
-"""What makes commands start sooner."""
+"""What makes commands start sooner: libraries that others would load without need are not there for them."""
 
 from __future__ import annotations
 
-import importlib
 import sys
 
 from gstream.language.loading import is_program_path
 
-HIDDEN = ("scipy", "scipy.linalg", "yaml", "coverage")
+TYPE_CHECKING = False  # typing's, which takes longer to import than what is here
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+# By top name, the packages for which a library is not there: those whose lines ask for it. pyarrow, whose own are C,
+# asks in the name of the line that calls it.
+NOT_FOR = {
+    "scipy": ("numba",),  # all of scipy.linalg, 0.2 s, to see whether a dot product could use BLAS
+    "yaml": ("numba",),  # to look for settings in the folder at hand
+    "coverage": ("numba",),  # 0.04 s, to tell which of our lines are compiled
+    "pandas": ("pyarrow", "gstream", "pagestore"),  # 0.3 s, to see whether a list of numbers is a Series
+}
 
 
-def skip_blas() -> None:
-    """Let Numba find no SciPy: it would load all of scipy.linalg to see whether a dot product could use BLAS.
+class Lean:
+    """Says, ahead of Python's own finders, that a library of `NOT_FOR` can't be found.
 
-    That takes 0.2 s of every start, and where the address space is limited (ulimit -v) it may never end: SciPy's
-    OpenBLAS asks for 128 MiB a thread, and asks again for ever where it gets none. No kernel of ours multiplies
-    matrices; for commands that run code of the user's own, which may, see `skip_blas_for`. Nor does Numba find PyYAML,
-    which it would load to look for settings in the folder at hand, nor coverage.py, which it would load (0.1 s) to tell
-    which of our lines it compiles.
+    Besides, where the address space is limited (ulimit -v) SciPy's OpenBLAS may never end: it asks for 128 MiB a
+    thread, and asks again for ever where it gets none. No kernel of ours multiplies matrices.
     """
-    if "numba.np.arraymath" in sys.modules:
-        return
-    hidden = [name for name in HIDDEN if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: an import fails
-    try:
-        importlib.import_module("numba.np.arraymath")  # which every kernel needs
-    finally:
-        for name in hidden:
-            del sys.modules[name]
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """None, for others to find the module. Raises ModuleNotFoundError."""
+        if name in NOT_FOR and _asker() in NOT_FOR[name]:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return None
 
 
-def skip_blas_for(algorithm: str) -> None:
-    """`skip_blas` for a run; for one of a program of the user's own only where OpenBLAS could not have its memory."""
+LEAN = Lean()
+
+
+def begin() -> None:
+    """Leave out what commands do not need; before anything is imported that would load it."""
+    sys.meta_path.insert(0, LEAN)
+
+
+def leave_out_nothing_for(algorithm: str) -> None:
+    """Find all libraries in a run of a program of the user's own, which may need them; but where OpenBLAS could not
+    have its memory."""
     from gstream.cli.scarce import BLAS_BYTES, has_room
 
-    if not is_program_path(algorithm) or not has_room(BLAS_BYTES):
-        skip_blas()
+    if LEAN in sys.meta_path and is_program_path(algorithm) and has_room(BLAS_BYTES):
+        sys.meta_path.remove(LEAN)
+
+
+def _asker() -> str:
+    """The package, by its top name, whose line imports a module."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("importlib."):
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]

@@ -20,7 +20,7 @@ from gstream.cli.failures import stops_when_kept
 from gstream.cli.figures import distribution_rows, summary_lines
 from gstream.cli.one_rank import one_for_all, wait_for_first
 from gstream.cli.progress import ProgressBar, Rounds, Superstep, Within
-from gstream.cli.quick import skip_blas_for
+from gstream.cli.quick import leave_out_nothing_for
 from gstream.cli.ranks import add_up, in_ranks, join_ranks, launch_words, only_first, share_of_machine, write_part
 from gstream.cli.recording import recorder_of, write_records
 from gstream.cli.run_arguments import (
@@ -104,6 +104,7 @@ def given_to(given: dict[str, Any], task: Task) -> dict[str, Any]:
 def carry_out(given: dict[str, Any], task: Task, link: Link, ranks: Ranks | None = None) -> None:
     """The command, in the process that does the work, or in one of several."""
     algorithm, store, output = given["algorithm"], given["store"], given["output"]
+    leave_out_nothing_for(algorithm)
     own, options, parameters = own_options(given), engine_options(given), parse_parameters(given["param"] or [])
     if task.numbers:  # CUDA starts while Python imports what a run needs
         from gstream.devices.gpu.prestart import start_cuda
@@ -123,7 +124,6 @@ def carry_out(given: dict[str, Any], task: Task, link: Link, ranks: Ranks | None
     check_plot(given["plot"], force, known is not None and known.rows in (EDGE, STORED_EDGE))
     link.tell("checked")
 
-    skip_blas_for(algorithm)
     if ranks is not None and not ranks.first:
         ranks.wait()  # for the first to have checked what is to be written, and converted an edge list
     with as_store(store, given["threads"]) as store:
@@ -223,7 +223,6 @@ def check_written(
 ) -> None:
     """Raise, before anything is computed, where a file of the run can't be written or is one that the run reads.
     in_parts: the output is a folder, with a file a rank."""
-    from gstream.results.dataset import check_dataset
     from gstream.results.files import check_output
 
     algorithm, output, ldbc = given["algorithm"], given["output"], given["ldbc"]
@@ -234,6 +233,8 @@ def check_written(
     if output is not None:
         rows = VERTEX if known is None else known.rows
         if in_parts and output != TO_STDOUT:
+            from gstream.results.dataset import check_dataset
+
             check_dataset(output, force, ldbc, rows in (EDGE, STORED_EDGE))
         else:
             check_output(output, ldbc, rows in (EDGE, STORED_EDGE))

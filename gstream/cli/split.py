@@ -11,7 +11,6 @@ import typer
 
 from gstream.cli import logs, surroundings
 from gstream.cli.progress import ProgressBar
-from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import note, print_json, print_pairs, print_table
 from gstream.options.written import stripe_folders
 from pagestore.sizes import show_bytes, show_seconds, show_things
@@ -55,7 +54,6 @@ def split(
     A part is a store with all vertices, and the pages of every N-th stretch. The manifest is written last: without it
     nothing in FOLDER counts, and the next split removes it. `gstream info` and `gstream verify` take FOLDER.
     """
-    skip_blas()
     logs.begin(progress, log_file, surroundings.typed, [store])
     report = split_with_bar(store, folder, parts, force, threads, stripe_folders(stripe), not no_heads)
     if json:

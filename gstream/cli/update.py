@@ -10,7 +10,6 @@ import typer
 from gstream.cli import logs, surroundings
 from gstream.cli.convert import column
 from gstream.cli.progress import ProgressBar
-from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import note, print_json, print_pairs
 from gstream.options.written import check_workdir, stripe_folders
 from pagestore.sizes import show_bytes, show_seconds, show_things
@@ -51,7 +50,6 @@ def update(
     Removals come first, and take all edges of their two ends. An edge in both lists has its new weight afterwards.
     Vertices stay. Order, duplicates and self-loops are handled as STORE's conversion was told.
     """
-    skip_blas()
     logs.begin(progress, log_file, surroundings.typed, [store, *(add or []), *(remove or [])])
     check_workdir(workdir)
     from gstream.interop.updating import update_files

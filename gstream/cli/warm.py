@@ -11,7 +11,6 @@ from typing import Any
 
 import typer
 
-from gstream.cli.quick import skip_blas
 from gstream.cli.terminal import note
 from pagestore.sizes import show_bytes, show_seconds, show_things
 
@@ -36,7 +35,6 @@ def warm(
         files, size = removed()
         print(f"removed {show_things(files, 'file')}, {show_bytes(size)}")
         return
-    skip_blas()
     from gstream.telemetry.compiling import compile_time
 
     began = time.perf_counter()

@@ -13,15 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from gstream.cli import scarce
+from gstream.cli import quick, scarce
 from gstream.cli.failures import SIGNALS, describe, install_signals
 from tests.cli.command import ROOT
 
 LOADED = """
 import sys
+from gstream.cli import quick
 from gstream.cli.commands import run_command_line
-assert run_command_line(["run", "pagerank", "graph.gs", "--iterations", "2", "-o", "ranks.npy"]) == 0
-assert "numba.np.arraymath" in sys.modules and "scipy.linalg" not in sys.modules
+quick.begin()
+assert run_command_line(["run", "pagerank", "graph.gs", "--iterations", "2", "-o", "ranks.csv"]) == 0
+import numba.np.arraymath  # which compiling loads, and asks for BLAS
+assert not {"scipy", "yaml", "coverage", "pandas"} & {name.partition(".")[0] for name in sys.modules}
+import scipy.linalg  # whoever else asks has it
 """
 
 CALLED = """
@@ -47,10 +51,19 @@ def limited(size: int, *arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_a_run_loads_no_blas(store: Path) -> None:
+def test_a_run_loads_nothing_needless(store: Path) -> None:
     """SciPy's OpenBLAS asks for memory for ever where it gets none."""
     done = subprocess.run([sys.executable, "-c", LOADED], env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 0
+
+
+def test_a_users_program_has_all_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    quick.begin()
+    quick.leave_out_nothing_for("bfs")
+    assert quick.LEAN in sys.meta_path
+    quick.leave_out_nothing_for("own.py")
+    assert quick.LEAN not in sys.meta_path
 
 
 def test_a_call_loads_no_blas(store: Path) -> None:
@@ -77,7 +90,7 @@ def test_libraries_in_cpp_end_in_words() -> None:
     """The first allocation that fails has the piece that was kept; the next ends the process."""
     text = """
 import ctypes
-from gstream.cli import scarce
+from gstream.cli import quick, scarce
 scarce.prepare()
 new = ctypes.CDLL("libstdc++.so.6")._Znwm
 new.restype, new.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
