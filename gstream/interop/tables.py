@@ -64,7 +64,12 @@ class PandasRows(TableSource):
             return pa.struct([])
 
     def _find_columns(self, schema: Any) -> list[str]:
-        found = super()._find_columns(schema)
+        try:
+            found = super()._find_columns(schema)
+        except InputError as error:
+            if not any(name is not None for name in self._frame.index.names):
+                raise
+            raise InputError(f"{error} If the index holds an end, pass frame.reset_index().") from None
         for name in found:
             if name in self._sparse:
                 raise InputError(
@@ -92,7 +97,10 @@ class PandasRows(TableSource):
 
     def unnamed(self, names: list[str]) -> InputError:
         """See TableSource."""
-        return unnamed_columns(self.name, names)
+        rows = [
+            [str(value) for value in row] for row in zip(*(self._frame[one].head(3) for one in names[:2]), strict=True)
+        ]
+        return unnamed_columns(self.name, names, rows)
 
 
 def label_numbers(frame: Any, columns: Sequence[Any]) -> list[Any]:

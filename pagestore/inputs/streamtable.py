@@ -13,6 +13,7 @@ from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.columnnames import MOST_NAMED
 from pagestore.inputs.tablerows import text_of_rows
+from pagestore.inputs.usedcolumns import read_so
 
 ROW_BYTES = 16  # that a row counts for: two ends
 
@@ -58,13 +59,14 @@ class StreamTable(TableSource):
                 yield part
 
     def unnamed(self, names: list[str]) -> InputError:
-        return unnamed_columns(self.name, names)
+        return unnamed_columns(self.name, names, self._first_rows(names[:2]))
 
 
-def unnamed_columns(name: str, names: list[str]) -> InputError:
-    """The error for a table of Python's whose columns no known name tells apart."""
+def unnamed_columns(name: str, names: list[str], rows: list[list[str]]) -> InputError:
+    """The error for a table of Python's whose columns no known name tells apart. rows: the first ones."""
     listed = ", ".join(shown(one, 20) for one in names[:MOST_NAMED]) + ", ..." * (len(names) > MOST_NAMED)
     return InputError(
-        f"{name}: has {len(names)} columns ({listed}), and no known name says which hold source and target. "
+        f"{name}: has {len(names)} columns ({listed}), and no known name says which hold source and target; "
+        f"by the first two the first rows would be {read_so(rows)}. "
         f"Name both with --source-column and --target-column, and perhaps --weight-column."
     )

@@ -148,13 +148,13 @@ def _choices(name: str, rows: Sequence[Sequence[str]], readings: Sequence[tuple[
     """What to type for each of several readings of the first rows."""
     commands = [
         f"gstream convert {typed_path(name)} STORE{more} --source-column {source + 1} --target-column {target + 1}, if "
-        f"they are {_read_so(rows, source, target)}"
+        f"they are {read_so(rows, source, target)}"
         for source, target in readings
     ]
     return f"Name both by number: {'; or '.join(commands)}. --weight-column N names a weight."
 
 
-def _read_so(rows: Sequence[Sequence[str]], source: int = 0, target: int = 1) -> str:
+def read_so(rows: Sequence[Sequence[str]], source: int = 0, target: int = 1) -> str:
     """The first rows as edges of two columns."""
     wide = [row for row in rows[:SHOWN_ROWS] if len(row) > max(source, target)]
     return ", ".join(f"{shown(row[source], 20)} -> {shown(row[target], 20)}" for row in wide)
@@ -307,7 +307,7 @@ def refuse_unnamed(name: str, header: Sequence[str], rows: Sequence[Sequence[str
     which = "several names may say" if names_several(header) else "no known name says"
     return InputError(
         f"{name}: has {width} columns ({listed(words)}), and {which} which hold source and target; by columns "
-        f"1 and 2 the first rows would be {_read_so(rows)}. Name both, by number or by a header's word: gstream "
+        f"1 and 2 the first rows would be {read_so(rows)}. Name both, by number or by a header's word: gstream "
         f"convert {typed_path(name)} STORE{above} --source-column N --target-column N, with --weight-column N or "
         "--no-weights."
     )
