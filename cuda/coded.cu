@@ -281,7 +281,8 @@ KERNEL __launch_bounds__(THREADS, DECODERS_AN_SM) decode_lists_kernel(const u32*
     }
 }
 
-// Elements of the weights pages of a run of `bytes` each, 1 or 4; zigzag: they may be negative. A task is a share of a page.
+// Elements of the weights pages of a run, of 1 or 4 bytes each; zigzag: they may be negative. A task is a share of a page.
+// Only floats have a base and a shift other than 0.
 template <class Element>
 __device__ __forceinline__ void decode_weights(const u32* coded, Element* pages, u64 page_words, const CodedPage* table,
                                                u64 first, u64 end, bool zigzag) {
@@ -300,12 +301,12 @@ __device__ __forceinline__ void decode_weights(const u32* coded, Element* pages,
             copy_share(page, reinterpret_cast<u32*>(out), words, share, shares);
             continue;
         }
-        const u32 width = read_once(page);
+        const u32 packed = read_once(page), width = packed & 0xff, shift = packed >> 8, base = read_once(page + 1);
         const u64 stop = min2((share + 1) * WEIGHTS_AT_ONCE, page_words), used = HEADER_WORDS + mine.edges + mine.records;
         for (u64 k = share * WEIGHTS_AT_ONCE + lane_of(); k < stop; k += 32) {
             u32 field = 0;
             if (k >= HEADER_WORDS && k < used) field = window(page, 64 + (k - HEADER_WORDS) * width) & low_bits(width);
-            out[k] = Element(zigzag ? field >> 1 ^ (0u - (field & 1)) : field);
+            out[k] = Element(zigzag ? field >> 1 ^ (0u - (field & 1)) : field == 0 ? 0 : base + (field << shift));
         }
     }
 }

@@ -62,6 +62,7 @@ def store_info(store: Store, simd: bool = False) -> dict[str, Any]:
     }
     if meta.weighted:
         facts["weights"] = {"dtype": meta.weight_dtype, "least": meta.min_weight, "greatest": meta.max_weight}
+        facts["weights"]["rounding"] = meta.provenance.get("weight_rounding", {})
     if simd:
         for name in meta.topologies:
             facts["topologies"][name]["simd"] = simd_facts(store, store.topology(name))

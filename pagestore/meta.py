@@ -26,6 +26,7 @@ NEEDS: dict[str, tuple[str, ...]] = {  # features, and the fields of each
     "compressed": ("stored_bytes", "stored_weights"),
     "part": ("part", "parts", "part_stretch"),
     "coded_arrays": ("coded_arrays",),
+    "coded_floats": ("coded_floats",),
 }
 MOST_STRIPES = 64
 MOST_PARTS = 4096
@@ -55,7 +56,8 @@ class Meta:
     `stored_bytes`, `stored_weights`: bytes of all coded pages, and of their weights, by topology; none when pages are
     not coded (pagestore/coding/form.py). `part` of `parts`: which pages the store holds, by stretches of `part_stretch`
     pages (pagestore/manifest.py); 0 of 0: all. `coded_arrays`: rows, and words of 4 bytes that they take coded, of each
-    array of heads and degrees; none where they are not coded (pagestore/coding/blocks.py).
+    array of heads and degrees; none where they are not coded (pagestore/coding/blocks.py). `coded_floats`: weights are
+    f4, and coded from a base (pagestore/coding/form.py).
     """
 
     vertices: int
@@ -91,6 +93,7 @@ class Meta:
     parts: int = 0
     part_stretch: int = 0
     coded_arrays: dict[str, list[int]] = field(default_factory=dict)
+    coded_floats: bool = False
 
     @property
     def compressed(self) -> bool:
@@ -102,7 +105,7 @@ class Meta:
         """Features that a reader of the store must know."""
         has = {
             "striped": self.stripes, "compressed": self.compressed, "part": self.parts,
-            "coded_arrays": self.coded_arrays,
+            "coded_arrays": self.coded_arrays, "coded_floats": self.coded_floats,
         }  # fmt: skip
         return [name for name, there in has.items() if there]
 
@@ -150,6 +153,8 @@ class Meta:
             f"it is part {self.part} of {self.parts}, by {self.part_stretch} pages": self.parts > 0
                 and (not self.part < self.parts <= MOST_PARTS or self.part_stretch < 1 or bool(self.stripes)),
             "its coded arrays are not those of its graph": bool(self.coded_arrays) and not self._arrays_coded(),
+            f"coded_floats is {self.coded_floats!r}, of weights {self.weight_dtype}": self.coded_floats is not False
+                and (self.coded_floats is not True or not self.compressed or self.weight_dtype != "f4"),
             "min_weight or max_weight is no number":
                 any(type(weight) not in (int, float, type(None)) for weight in (self.min_weight, self.max_weight)),
             "id_base, provenance or uuid has the wrong type": type(self.id_base) is not int

@@ -135,7 +135,7 @@ class _Splitter:
         self.metas = [
             replace(
                 store.meta, heads=heads, stripes=(), stripe_pages=0, part=part, parts=parts, part_stretch=stretch,
-                stored_bytes={}, stored_weights={}, coded_arrays={},
+                stored_bytes={}, stored_weights={}, coded_arrays={}, coded_floats=False,
             )
             for part in range(parts)
         ]  # fmt: skip

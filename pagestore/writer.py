@@ -33,7 +33,7 @@ from pagestore.stripes import header_of, own_stripes, spread_of, stripe_datasets
 MOST_ALIGNED = 1 << 20  # pages start at multiples of min(page, 1 MiB)
 READ_BLOCKS = 16  # of arrays read back at a time, by all threads together
 FIXED = ("uuid", "vertices", "edges", "directed", "weighted", "page_bytes", "id_bytes", "order")  # root's attributes
-_CODED = ("stored_bytes", "stored_weights", "coded_arrays")
+_CODED = ("stored_bytes", "stored_weights", "coded_arrays", "coded_floats")
 _LAID_OUT = (*FIXED, "columns", "padding_words", "stripes", "stripe_pages", *_CODED)
 
 

@@ -156,12 +156,20 @@ def rows_of(data: bytes, heads: bool, first: int, rows: int, id_bytes: int) -> l
 
 def weights_of(data: bytes, page_bytes: int, kind: str, begin: int, end: int) -> bytes:
     """The weights page that coded weights stand for; kind: u1, i4, u4 or f4."""
-    bits, width = Bits(data), int.from_bytes(data[:4], "little")
-    size = int(kind[1])
+    if len(data) % 16 or len(data) < 24:
+        raise ValueError("size")
+    bits, width, shift = Bits(data[:-16]), data[0], int.from_bytes(data[1:4], "little")
+    size, base = int(kind[1]), int.from_bytes(data[4:8], "little")
+    if width + shift > 8 * size:
+        raise ValueError("width")
+    if kind != "f4" and (shift or base):
+        raise ValueError("a base of integers")
     page = bytearray(page_bytes)
     for number in range(begin, end):
         field = bits.take(64 + (number - begin) * width, width)
         if kind == "i4" and field:
             field = (field // 2 if field % 2 == 0 else -(field + 1) // 2) & 0xFFFFFFFF
+        elif kind == "f4" and field:
+            field = (base + field * 2**shift) % 2**32
         page[number * size : (number + 1) * size] = field.to_bytes(size, "little")
     return bytes(page)

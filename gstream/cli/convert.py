@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from pagestore.inputs.base import EdgeSource
     from pagestore.split import SplitReport
 
+ROUND_HELP = "Significant bits that weights with fractions keep; 8: off by 0.4 % at most."
 COMPRESS_HELP = "Store pages in fewer bytes; auto: where that saves a quarter."
 DEVICES_HELP = "What sorts the edges; auto: a GPU, if there is one, from 67 million edges on."
+DECIMAL_HELP = "Mark of decimals in weights of text; the other parts thousands."
 STRIPE_HELP = "Folders, one a disk, that the pages are spread over."
 
 
@@ -51,6 +53,7 @@ def convert(
     order: str = typer.Option(DEFAULT_ORDER, metavar="auto|natural|degree|in|out|llp", help="Numbering in the store."),
     columns: int = typer.Option(1, metavar="N", help="Lists of a column page's group, 8 to 128: try 32; 1: rows only."),
     compress: str = typer.Option("off", metavar="auto|on|off", help=COMPRESS_HELP),
+    round_weights: int = typer.Option(None, metavar="BITS", help=ROUND_HELP),
     page_size: str = typer.Option("1MiB", metavar="SIZE", help="Bytes of a page: a power of two from 4KiB."),
     id_bytes: int = typer.Option(None, metavar="4|8", help="Bytes of an ID in pages. Default: the fewest that do."),
     num_vertices: int = typer.Option(None, metavar="N", help="The vertices are 0..N-1, edges or not."),
@@ -67,9 +70,7 @@ def convert(
         None, metavar="CHARS|none", help="Lines that begin with one are comments. Default: #%."
     ),
     where: str = typer.Option(None, metavar="CONDITION", help="Rows to read, as 'amount > 100'; columns by name."),
-    decimal: str = typer.Option(
-        None, metavar=",|.", help="Mark of decimals in weights of text; the other parts thousands."
-    ),
+    decimal: str = typer.Option(None, metavar=",|.", help=DECIMAL_HELP),
     stripe: list[str] = typer.Option(None, metavar="A,B,...", help=STRIPE_HELP),
     parts: int = typer.Option(None, "--parts", metavar="N", help="STORE is a folder of N parts, as of gstream split."),
     resume: bool = typer.Option(False, "--resume", help="Go on from the finished parts of a killed conversion."),
@@ -93,11 +94,12 @@ def convert(
     given: dict[str, Any] = {
         "memory": memory, "threads": threads, "devices": devices, "directed": directed, "weights": not no_weights,
         "dedupe": dedupe, "keep": keep, "drop_self_loops": drop_self_loops, "topology": topology, "order": order,
-        "columns": columns, "compress": compress, "page_size": page_size, "id_bytes": id_bytes, "workdir": workdir,
-        "resume": resume, "force": force, "num_vertices": num_vertices, "id_base": id_base, "format": format,
-        "source_column": column(source_column), "target_column": column(target_column),
-        "weight_column": column(weight_column), "string_ids": string_ids, "header": header, "comments": comments,
-        "where": where, "decimal": decimal, "bad_lines": bad_lines, "stripe": stripe_folders(stripe),
+        "columns": columns, "compress": compress, "round_weights": round_weights, "page_size": page_size,
+        "id_bytes": id_bytes, "workdir": workdir, "resume": resume, "force": force, "num_vertices": num_vertices,
+        "id_base": id_base, "format": format, "source_column": column(source_column), "header": header,
+        "target_column": column(target_column), "weight_column": column(weight_column), "string_ids": string_ids,
+        "comments": comments, "where": where, "decimal": decimal, "stripe": stripe_folders(stripe),
+        "bad_lines": bad_lines,
     }  # fmt: skip
     options, reading = split_options(given, skipped=skipped)
     with compile_time() as compiled, ProgressBar() as bar:
@@ -194,6 +196,7 @@ def column(asked: str | None) -> int | str | None:
 def report_lines(report: Report, compile_seconds: float) -> list[tuple[str, str]]:
     """What a conversion did, for people."""
     from pagestore.convert.options import edges_line
+    from pagestore.convert.rounding import rounding_text
 
     compiling = f", {show_seconds(compile_seconds)} of it to compile or load kernels"
     compiling = compiling if compile_seconds > LEAST_SECONDS else ""
@@ -214,6 +217,7 @@ def report_lines(report: Report, compile_seconds: float) -> list[tuple[str, str]
                   f"{pages}"),
         *([("compressed", f"{show_bytes(report.coded_bytes)} of pages, {report.coded_bytes / report.raw_bytes:.0%} of "
                           "what they take in memory")] if report.coded_bytes else []),
+        *([("rounded", f"weights {rounding_text(report.weight_rounding)}")] if report.weight_rounding else []),
         *([("order", f"{report.order}: {report.order_reason}")] if report.order_reason else []),
         *([("stripes", ", ".join(min(path, os.path.relpath(path), key=len) for path in report.stripes))]
           if report.stripes else []),

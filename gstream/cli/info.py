@@ -91,6 +91,7 @@ def stripes_line(stripes: list[dict[str, Any]], pages: int) -> str:
 def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """The facts of a store, for people."""
     from pagestore.convert.options import edges_line
+    from pagestore.convert.rounding import rounding_text
 
     ids, weights = facts["ids"], facts["weights"]
     lines = [
@@ -99,6 +100,7 @@ def info_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("graph", f"{show_things(facts['vertices'], 'vertex')}, "
                   f"{edges_line(facts['edges'], facts['stored_edges'], facts['directed'])}"),
         ("weights", f"{weights['dtype']}, {weights['least']:g} to {weights['greatest']:g}" if weights else "none"),
+        *([("rounded", f"weights {rounding_text(weights['rounding'])}")] if weights and weights["rounding"] else []),
         ("IDs", f"{ids['kind']}, {plain(ids['first'])} to {plain(ids['last'])}" if facts["vertices"] else ids["kind"]),
         ("degrees", f"mean {facts['mean_degree']:.3g}, greatest out {facts['max_out_degree']:,}, "
                     f"in {facts['max_in_degree']:,}; eta {facts['eta']:.1%} (in-degree 2 or more)"),

@@ -45,8 +45,9 @@ class StoreOptions(TypedDict, total=False):
 
     directed: False stores every edge in both directions; None: as the source says, else True. memory: bytes, or text as
     "2GiB". workdir: folder of temporary files, and of the store where no path is given. stripe: folders, one a disk,
-    that the pages are spread over. compress: "auto", "on" or "off"; True is "on", False "off". progress: True shows
-    progress on standard error; a function is called with each pagestore.convert.Progress. keep: the weight that dedupe
+    that the pages are spread over. compress: "auto", "on" or "off"; True is "on", False "off". round_weights:
+    significant bits that weights with fractions keep, None: all. progress: True shows progress on standard error; a
+    function is called with each pagestore.convert.Progress. keep: the weight that dedupe
     keeps: "min", "max", "sum", "count" or "first". devices: where edges are sorted: "auto", "host" or "cuda:N".
     """
 
@@ -58,6 +59,7 @@ class StoreOptions(TypedDict, total=False):
     order: str
     columns: int
     compress: str | bool
+    round_weights: int | None
     page_size: int | str
     id_bytes: int | None
     memory: int | str | None
@@ -125,7 +127,7 @@ def split_options(given: Mapping[str, Any], skipped: Any = None) -> tuple[Conver
         del asked["string_ids"]
     for name in {*SWITCHES, "weights"} & asked.keys():
         asked[name] = switch(f"--{name}".replace("_", "-"), asked[name])
-    for name in ("threads", "id_bytes", "num_vertices", "id_base", "columns"):
+    for name in ("threads", "id_bytes", "num_vertices", "id_base", "columns", "round_weights"):
         if asked.get(name) is not None:
             asked[name] = whole(f"--{name}".replace("_", "-"), asked[name])
     asked.setdefault("order", DEFAULT_ORDER)

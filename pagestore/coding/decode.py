@@ -288,12 +288,14 @@ def _decode(words, stream, page, records, edges, last_vertex, header_words, valu
 
 
 def sound_weights(coded: np.ndarray, dtype: np.dtype, elements: int) -> bool:
-    """Whether coded weights uint8[n] have fields for so many elements, none wider than these."""
+    """Whether coded weights uint8[n] have fields for so many elements, none wider than these; only floats a base."""
     words, used = coded.view(np.uint32), form.WEIGHTS_HEADER_WORDS + form.TAIL_WORDS
     if coded.nbytes % (4 * form.ROUND_WORDS) or len(words) < used:
         return False
-    width = int(words[0])
-    return width <= 8 * dtype.itemsize and 32 * (len(words) - used) >= elements * width
+    shift, width = divmod(int(words[0]), 1 << form.SHIFT_BITS)
+    if dtype.kind != "f" and (shift or words[1]):
+        return False
+    return width + shift <= 8 * dtype.itemsize and 32 * (len(words) - used) >= elements * width
 
 
 def decode_weights(coded: np.ndarray, dtype: np.dtype, begin: int, end: int, out: np.ndarray) -> bool:
@@ -303,16 +305,20 @@ def decode_weights(coded: np.ndarray, dtype: np.dtype, begin: int, end: int, out
         return False
     elements[:begin] = 0
     elements[end:] = 0
+    packed, base = coded.view(np.uint32)[: form.WEIGHTS_HEADER_WORDS].astype(np.uint64)
+    shift, width = packed >> np.uint64(form.SHIFT_BITS), packed & below(np.uint64(form.SHIFT_BITS))
     bit = np.uint64(32 * form.WEIGHTS_HEADER_WORDS)
-    _unpack(coded.view(np.uint64), bit, np.uint64(coded.view(np.uint32)[0]), dtype.kind == "i", elements[begin:end])
+    _unpack(coded.view(np.uint64), bit, width, dtype.kind == "i", base, shift, elements[begin:end])
     return True
 
 
 @compiled
-def _unpack(stream, bit, width, signed, out):
+def _unpack(stream, bit, width, signed, base, shift, out):
     for k in range(out.size):
         field = window(stream, bit) & below(width)
         bit += width
         if signed:
             field = (field >> U1) ^ (U0 - (field & U1))
+        elif field:
+            field = base + (field << shift)  # modulo what elements hold
         out[k] = field

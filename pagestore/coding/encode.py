@@ -300,30 +300,38 @@ def coded_weights(page: np.ndarray, dtype: np.dtype, begin: int, end: int) -> np
 
     Elements [begin, end) are those in use.
     """
-    values, width = _weight_fields(page, dtype, begin, end)
-    if (size := _weights_size(values, width)) >= len(page):
+    values, width, shift, base = _weight_fields(page, dtype, begin, end)
+    if (size := _weights_size(len(values), width)) >= len(page):
         return page.view("<u4")
     out = np.zeros(size // 4, np.uint32)
-    out[0] = width
+    out[0], out[1] = width | shift << form.SHIFT_BITS, base
     _pack(values, np.uint64(width), out, np.uint64(form.WEIGHTS_HEADER_WORDS))
     return out
 
 
 def weights_bytes(page: np.ndarray, dtype: np.dtype, begin: int, end: int) -> int:
     """Bytes of what `coded_weights` gives."""
-    return min(len(page), _weights_size(*_weight_fields(page, dtype, begin, end)))
+    values, width, _, _ = _weight_fields(page, dtype, begin, end)
+    return min(len(page), _weights_size(len(values), width))
 
 
-def _weight_fields(page: np.ndarray, dtype: np.dtype, begin: int, end: int) -> tuple[np.ndarray, int]:
-    """Fields u8[end - begin], and the width that the greatest one needs."""
-    values = page.view(f"<u{dtype.itemsize}")[begin:end].astype(np.uint64)
+def _weight_fields(page: np.ndarray, dtype: np.dtype, begin: int, end: int) -> tuple[np.ndarray, int, int, int]:
+    """Fields u8[end - begin], the width that the greatest one needs, the shift and the base of floats.
+
+    The shift is how many zeros all patterns end with. The base is the least of those that are not 0, less one step.
+    """
+    values, shift, base = page.view(f"<u{dtype.itemsize}")[begin:end].astype(np.uint64), 0, 0
     if dtype.kind == "i":
         values = ((values << U1) ^ np.where(values >> U31, below(U32), U0)) & below(U32)
-    return values, 32 if dtype.kind == "f" else int(values.max(initial=0)).bit_length()
+    elif dtype.kind == "f" and (digits := int(np.bitwise_or.reduce(values))):
+        shift = (digits & -digits).bit_length() - 1
+        base = int(values.min(where=values != 0, initial=below(U32))) - (1 << shift)
+        values = np.where(values, values - np.uint64(base), U0) >> np.uint64(shift)
+    return values, int(values.max(initial=0)).bit_length(), shift, base
 
 
-def _weights_size(values: np.ndarray, width: int) -> int:
-    words = form.WEIGHTS_HEADER_WORDS + (len(values) * width + 31 >> 5) + form.TAIL_WORDS
+def _weights_size(count: int, width: int) -> int:
+    words = form.WEIGHTS_HEADER_WORDS + (count * width + 31 >> 5) + form.TAIL_WORDS
     return 4 * (-(-words // form.ROUND_WORDS) * form.ROUND_WORDS)
 
 

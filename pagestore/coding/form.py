@@ -27,7 +27,10 @@ CLASSES = 5  # 0 to 2: gaps; 3, 4: first neighbours
 OFFSET, WIDTHS, LISTS, LAST_START, CARRY = range(5)
 TAIL_WORDS = 4  # zero words at the end, which readers of two words may read
 ROUND_WORDS = 4  # a coded page is a multiple of 16 bytes
-WEIGHTS_HEADER_WORDS = 2  # of coded weights: the width, 0
+# Of coded weights: width and shift, base. A field that is not 0 stands for base + field * 2^shift: floats have a common
+# base, and zeros at their end.
+WEIGHTS_HEADER_WORDS = 2
+SHIFT_BITS = 8  # word 0 has the width below, the shift above them
 
 
 def entry_words(id_bytes: int) -> int:

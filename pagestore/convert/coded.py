@@ -141,10 +141,14 @@ def coded_bytes(places: Mapping[str, Places]) -> int:
 
 @dataclass(frozen=True)
 class Coding:
-    """What of a store is coded: pages, by where they lie in each topology, heads, degrees. Nothing without places."""
+    """What of a store is coded: pages, by where they lie in each topology, heads, degrees. Nothing without places.
+
+    floats: weights are coded, and f4.
+    """
 
     places: Mapping[str, Places] = field(default_factory=dict)
     arrays: Sequence[CodedRows] = ()
+    floats: bool = False
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -155,4 +159,5 @@ class Coding:
         return {
             "stored_bytes": {name: int(place.pages[-1]) for name, place in self.places.items()},
             "stored_weights": weights, "coded_arrays": {array.name: array.facts for array in self.arrays},
+            "coded_floats": self.floats,
         }  # fmt: skip

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pagestore.convert.rounding import rounded
 from pagestore.jit import compiled
 
 U0, U1, HALF = np.uint64(0), np.uint64(1), np.uint64(32)
@@ -120,13 +121,17 @@ def code_dtype(dtype: np.dtype | None) -> np.dtype | None:
     return np.dtype(np.uint8 if dtype.itemsize == 1 else np.uint32)
 
 
-def encode(weight: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Codes of weights (any numbers) that are to be stored as `dtype` (u1, i4, u4 or f4); -0.0 counts as 0.0."""
+def encode(weight: np.ndarray, dtype: np.dtype, round_bits: int | None = None) -> np.ndarray:
+    """Codes of weights (any numbers) that are to be stored as `dtype` (u1, i4, u4 or f4); -0.0 counts as 0.0.
+
+    round_bits: significant bits that f4 keeps, None: all.
+    """
     stored = weight.astype(dtype)
     if dtype.kind == "u":
         return stored
     if dtype.kind == "i":
         return stored.view(np.uint32) ^ SIGN
+    stored = stored if round_bits is None else rounded(stored, round_bits)
     bits = (stored + dtype.type(0)).view(np.uint32)
     return bits ^ ((bits.view(np.int32) >> 31).view(np.uint32) | SIGN)
 

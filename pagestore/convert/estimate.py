@@ -17,7 +17,7 @@ from typing import Any
 from pagestore.convert.choose import may_reorder, order_shuffles
 from pagestore.convert.locality import room_for_order
 from pagestore.convert.options import ConvertOptions
-from pagestore.convert.scan import Tally
+from pagestore.convert.scan import Tally, stored_dtype
 from pagestore.convert.storage import free_bytes
 from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS, PageLayout
@@ -306,7 +306,8 @@ def estimate(source: Any, path: str | os.PathLike, options: ConvertOptions) -> E
     vertices = known if known is not None else min(tally.max_id + 1, 2 * edges)
     stored = edges if directed else 2 * edges
     id_bytes = options.id_bytes or (4 if vertices < 1 << 32 else 8)
-    dtype = tally.weight_dtype(source.name) if weighted else None
+    tally.round_bits = options.round_weights if ended else None  # of a part, integers say nothing
+    dtype = stored_dtype(tally, source.name, weighted)
     width = 0 if dtype is None else dtype.itemsize
     shuffles = topologies + order_shuffles(options.order, vertices, directed)
     held = 0

@@ -20,7 +20,8 @@ from pagestore.convert.estimate import Budget, check_space
 from pagestore.convert.identity import Identity
 from pagestore.convert.options import ConvertOptions, ProgressHook, Report
 from pagestore.convert.packing import pack_topologies, plan_topologies
-from pagestore.convert.scan import Tally
+from pagestore.convert.rounding import rounding_facts
+from pagestore.convert.scan import Tally, stored_dtype
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.convert.storage import Vector
 from pagestore.convert.workfolder import WorkFolder
@@ -63,7 +64,7 @@ def coding_of(
         for name in ("out", "in") if job.directed else ("out",):
             dtype = degree_dtype(_largest(degrees[name]))
             arrays.append(CodedRows(f"vertices/{name}_degree", RowVector(degrees[name]), dtype, job.threads))
-        yield Coding(places, arrays)
+        yield Coding(places, arrays, job.weight_dtype is not None and job.weight_dtype.kind == "f")
 
 
 def _chosen(job: Job, plans: dict[str, PagePlan], places: dict[str, Places]) -> dict[str, Places]:
@@ -102,6 +103,15 @@ class Job:
         names = {"both": ("out", "in"), "out": ("out",), "in": ("in",)}[options.topology]
         self.topologies = names if self.directed else ("out",)
         self.report = Report(path=str(path), directed=self.directed, weighted=self.weighted)
+
+    def dtype_of_weights(self) -> np.dtype | None:
+        """Of the weights in the store, once the edges were looked at; None without."""
+        return stored_dtype(self.tally, self.source.name, self.weighted)
+
+    def rounding(self) -> dict[str, float]:
+        """What is told of rounded weights; {} where they are not rounded."""
+        tally = self.tally
+        return rounding_facts(tally.round_bits, (tally.relative_error, tally.absolute_error))
 
     @property
     def folders(self) -> list[Path]:
@@ -160,6 +170,7 @@ def describe(
         "input": job.source.name,
         "input_bytes": job.source.total_bytes,
         "options": options.lasting(),
+        **({"weight_rounding": rounding} if (rounding := job.rounding()) else {}),
         **({"order_reason": job.report.order_reason} if job.report.order_reason else {}),
         **getattr(job.source, "provenance", {}),
     }
@@ -248,6 +259,7 @@ def _tell(job: Job, meta: Meta, plans: dict[str, PagePlan], edges: dict[str, Sor
     report.store_bytes = job.written_bytes()
     report.out_edges, report.in_edges = (edges[name].edges if name in edges else 0 for name in ("out", "in"))
     report.weights_rounded = job.tally.inexact_weights if meta.weight_dtype == "f4" else 0
+    report.weight_rounding = job.rounding()
     report.skipped_lines, report.comment_lines = skipped.count, skipped.comments
     report.filtered_rows = skipped.filtered
     report.pages = {name: plan.pages for name, plan in plans.items()}

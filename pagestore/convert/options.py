@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pagestore.convert.rounding import check_bits
 from pagestore.cores import checked_threads, usable_cores
 from pagestore.errors import UsageError
 from pagestore.layout import COLUMN_WIDTHS, DEFAULT_PAGE_BYTES, MIN_PAGE_BYTES
@@ -40,8 +41,9 @@ class ConvertOptions:
     folders, on as many disks, that the pages are spread over, by stretches of `stripe_pages` (None: 4 MiB of them, less
     for few pages); the store remembers them as absolute names. `keep`: what `dedupe` makes of the weights of equal
     edges (KEEPS), None = the least. `compress`: "on" stores pages coded (pagestore/coding/form.py), "auto" does where
-    that saves a quarter of their bytes. `sorter` gives what sorts a source's edges instead of the cores, or None; it
-    changes no byte of the store.
+    that saves a quarter of their bytes. `round_weights`: significant bits that weights with fractions keep
+    (pagestore/convert/rounding.py), None = all. `sorter` gives what sorts a source's edges instead of the cores, or
+    None; it changes no byte of the store.
     """
 
     memory_bytes: int = DEFAULT_MEMORY_BYTES
@@ -65,6 +67,7 @@ class ConvertOptions:
     stripe: tuple[str, ...] = ()
     stripe_pages: int | None = None
     compress: str = "off"
+    round_weights: int | None = None
     sorter: Callable[[Any], EdgeSorter | None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -96,6 +99,7 @@ class ConvertOptions:
         if self.num_vertices is not None and self.num_vertices < 0:
             raise UsageError(f"--num-vertices {self.num_vertices}: it must be 0 or more.")
         self._check_compress()
+        check_bits(self.round_weights, self.weights)
         object.__setattr__(self, "stripe", checked_folders(self.stripe))
         if self.stripe_pages is not None and self.stripe_pages < 1:
             raise UsageError(f"stripe_pages {self.stripe_pages}: it must be at least 1.")
@@ -122,7 +126,8 @@ class ConvertOptions:
     def lasting(self) -> dict[str, Any]:
         """The options that decide the store's bytes, for its provenance, its UUID and `--resume`.
 
-        `columns`, `stripe`, `keep` and `compress` only where they are used: stores without keep their bytes.
+        `columns`, `stripe`, `keep`, `compress`, `round_weights` only where they are used: stores without keep their
+        bytes.
         """
         names = (
             "directed", "weights", "dedupe", "drop_self_loops", "topology", "order", "order_buckets", "page_bytes",
@@ -131,7 +136,8 @@ class ConvertOptions:
         columns = {} if self.columns == 1 else {"columns": self.columns}
         kept = {} if self.keep in (None, "min") else {"keep": self.keep}
         striped = {"stripe": list(self.stripe), "stripe_pages": self.stripe_pages} if self.stripe else {}
-        coded = {} if self.compress == "off" else {"compress": self.compress}
+        coded: dict[str, Any] = {} if self.compress == "off" else {"compress": self.compress}
+        coded |= {} if self.round_weights is None else {"round_weights": self.round_weights}
         return {name: getattr(self, name) for name in names} | columns | striped | kept | coded
 
 
@@ -188,6 +194,7 @@ class Report:
     weighted: bool = False
     weight_dtype: str | None = None
     weights_rounded: int = 0  # integer weights that float32 can't hold exactly (all past 2^53: see scan.py)
+    weight_rounding: dict[str, float] = field(default_factory=dict)  # by round_weights: bits, greatest errors
     self_loops: int = 0  # in the store
     duplicates: int = 0  # edges that repeat an earlier one: kept, unless dropped_duplicates says so
     dropped_self_loops: int = 0

@@ -188,7 +188,7 @@ class Conversion(Job):
 
     def _scan(self) -> None:
         """Sets tally, identity, edges_from (what the first shuffle reads)."""
-        source, options = self.source, self.options
+        source, options, bits = self.source, self.options, self.options.round_weights
         restored = restore_scan(self.work, source, FIRST)
         self.compacted = False
         if restored is not None:
@@ -211,7 +211,7 @@ class Conversion(Job):
             return
         spill = None if source.replayable else self._spill(source)
         limit = Budget(options.memory_bytes, self.threads, 0, 4, 0, 0, 0, 1).id_limit()
-        found = scan(source, self.weighted, vertices is not None, limit, spill, self.threads, self.hook)
+        found = scan(source, self.weighted, vertices is not None, limit, spill, self.threads, self.hook, bits)
         if found.sparse:
             from pagestore.inputs.dictionary import compact_integers
 
@@ -219,7 +219,7 @@ class Conversion(Job):
             source = compact_integers(found.source, self.work.path, options.memory_bytes, self.hook, found.tally.edges)
             self.open.append(source)
             vertices = source.vertices
-            found = scan(source, self.weighted, True, 0, None, self.threads, self.hook)
+            found = scan(source, self.weighted, True, 0, None, self.threads, self.hook, bits)
         self.tally, self.edges_from = found.tally, found.source
         if vertices is None:
             self.identity = found_identity(found)
@@ -229,8 +229,8 @@ class Conversion(Job):
 
     def _trusted(self, vertices: int | None) -> bool:
         """A generator knows its vertices, edges and weights: no need to look at all edges first."""
-        source = self.source
-        return vertices is not None and source.trusted and (not self.weighted or source.weight_range is not None)
+        known = vertices is not None and self.source.trusted and self.options.round_weights is None
+        return known and (not self.weighted or self.source.weight_range is not None)
 
     def _spill(self, source: Any) -> SpillLog:
         limit = self.options.memory_bytes // SPILL_SHARE
@@ -240,7 +240,7 @@ class Conversion(Job):
 
     def _budget_and_space(self) -> None:
         options, tally, identity = self.options, self.tally, self.identity
-        self.weight_dtype = tally.weight_dtype(self.source.name) if self.weighted else None
+        self.weight_dtype = self.dtype_of_weights()
         vertices = identity.vertices
         if options.id_bytes == 4 and vertices > MOST_4_BYTE_VERTICES:
             raise UsageError(f"--id-bytes 4: {vertices} vertices need 8; the limit is 2^32-1. Leave the option out.")
@@ -304,7 +304,7 @@ class Conversion(Job):
             buckets = one_bucket(bins, tally.shift, (identity.base, identity.table), identity.vertices, direction)
             job = Shuffle(
                 FIRST, identity.vertices, buckets, self.weight_dtype, options.dedupe, options.drop_self_loops,
-                self.threads, self.budget.piece_edges(1), 0, True, True,
+                self.threads, self.budget.piece_edges(1), 0, True, True, options.round_weights,
             )  # fmt: skip
             shuffler = Shuffler(job, self.work, self.hook, LABELS[direction])
 
@@ -342,7 +342,7 @@ class Conversion(Job):
         job = Shuffle(
             name, identity.vertices, buckets, None if name == AROUND else self.weight_dtype, first and options.dedupe,
             first and options.drop_self_loops, self.threads, budget.piece_edges(buckets.count), budget.sort_limit,
-            budget.keys_in_memory and not saved, in_memory,
+            budget.keys_in_memory and not saved, in_memory, options.round_weights,
         )  # fmt: skip
         shuffler = Shuffler(job, self.work, self.hook, LABELS[direction])
         result = shuffler.run(source, total)

@@ -16,8 +16,9 @@ from pagestore.convert.crew import Ticker, run_crew
 from pagestore.convert.edgefile import SpillLog
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.presence import Presence
+from pagestore.convert.rounding import check_finite, errors_of
 from pagestore.convert.shuffle import shift_for, stages_of
-from pagestore.errors import InputError
+from pagestore.errors import InputError, UsageError
 from pagestore.inputs.base import EdgeChunk, EdgeSource
 from pagestore.io import Buffers
 from pagestore.jit import compiled
@@ -85,6 +86,9 @@ class Tally:
     inexact_example: float = 0.0  # one that is rounded, 0 when none is known
     tiny_weights: int = 0  # weights that float32 stores as 0, or with fewer digits than others
     tiny_example: float = 0.0  # one of them
+    round_bits: int | None = None  # significant bits that weights will keep, None: all; and the greatest errors then
+    relative_error: float = 0.0
+    absolute_error: float = 0.0
     shift: int = 0
     counts: np.ndarray = field(default_factory=lambda: np.zeros((2, BINS), np.uint64))
 
@@ -99,7 +103,8 @@ class Tally:
         self._widen(self._shift_for(self.max_id))
         _histogram(chunk.source, chunk.target, np.uint64(self.shift), self.counts)
         if weighted and chunk.weight is not None:
-            found = _weights(np.ascontiguousarray(chunk.weight, np.float64))
+            weight = np.ascontiguousarray(chunk.weight, np.float64)
+            found = _weights(weight)
             low, high, broken, inexact, example, tiny, small = found
             self.min_weight, self.max_weight = min(self.min_weight, float(low)), max(self.max_weight, float(high))
             self.broken_weights += int(broken)
@@ -107,7 +112,13 @@ class Tally:
             self.inexact_weights += int(inexact)
             self.tiny_weights += int(tiny)
             self.tiny_example = self.tiny_example or float(small)
+            if self.round_bits is not None:
+                self._widen_errors(*errors_of(weight, self.round_bits))
         return int(most)
+
+    def _widen_errors(self, relative: float, absolute: float) -> None:
+        self.relative_error = max(self.relative_error, relative)
+        self.absolute_error = max(self.absolute_error, absolute)
 
     @staticmethod
     def _shift_for(max_id: int) -> int:
@@ -133,6 +144,7 @@ class Tally:
         self.tiny_weights += other.tiny_weights
         self.tiny_example = self.tiny_example or other.tiny_example
         self.inexact_example = self.inexact_example or other.inexact_example
+        self._widen_errors(other.relative_error, other.absolute_error)
         self._widen(other.shift)
         other._widen(self.shift)
         self.counts = self.counts + other.counts
@@ -158,7 +170,7 @@ class Tally:
     def weight_dtype(self, name: str) -> np.dtype:
         """The narrowest dtype for the weights seen: u1, i4 or u4 for integers in their range, else f4.
 
-        Raises InputError when a weight is too large for float32.
+        Raises InputError when a weight is too large for float32, or becomes so when it is rounded.
         """
         low, high = self.min_weight, self.max_weight
         if self.edges == 0 or low > high:
@@ -174,7 +186,18 @@ class Tally:
                     f"{name}: weight {weight:g} is out of range; weights are stored as 4-byte floats, up to "
                     f"{FLOAT_MAX:.3g}. Scale the weights, or pass --no-weights."
                 )
+        if self.round_bits is not None:
+            check_finite(name, self.round_bits, (low, high))
         return np.dtype("f4")
+
+
+def stored_dtype(tally: Tally, name: str, weighted: bool) -> np.dtype | None:
+    """The dtype of all weights of a source, None without any. Raises UsageError where there are none to be rounded."""
+    dtype = tally.weight_dtype(name) if weighted else None
+    if tally.round_bits is not None and (dtype is None or (dtype.kind != "f" and tally.edges)):
+        what = "its weights are integers, which are stored as they are" if dtype else "it has no weights"
+        raise UsageError(f"--round-weights: {name}: {what}. Leave the option out.")
+    return dtype
 
 
 @dataclass
@@ -192,11 +215,14 @@ class Scan:
 
 def scan(
     source: EdgeSource, weighted: bool, known_vertices: bool, id_limit: int, spill: SpillLog | None, threads: int,
-    hook: ProgressHook | None,
+    hook: ProgressHook | None, round_bits: int | None = None,
 ) -> Scan:  # fmt: skip
-    """Read every edge once. IDs below `id_limit` are marked unless `known_vertices`; a `spill` log takes a copy."""
+    """Read every edge once. IDs below `id_limit` are marked unless `known_vertices`; a `spill` log takes a copy.
+
+    round_bits: significant bits that weights will keep, None: all.
+    """
     presence = None if known_vertices else Presence(id_limit)
-    tallies = [Tally() for _ in range(threads)]
+    tallies = [Tally(round_bits=round_bits) for _ in range(threads)]
     by_bytes = source.total_bytes is not None and not hasattr(source, "chunk_count")
     total = source.total_bytes if by_bytes else getattr(source, "edge_count", None)
     ticker = Ticker(hook, "read", total, "bytes" if by_bytes else "edges")

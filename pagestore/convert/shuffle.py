@@ -43,7 +43,8 @@ class Shuffle:
     """What to do with the edges.
 
     `name` prefixes files and the manifest's entries; `vertices`: dense vertices; `piece`: edges packed at a time;
-    `sort_limit`: keys a thread may sort in memory; `keys_in_memory`, `result_in_memory`: else in files.
+    `sort_limit`: keys a thread may sort in memory; `keys_in_memory`, `result_in_memory`: else in files; `round_bits`:
+    significant bits that weights keep, None: all.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Shuffle:
     sort_limit: int
     keys_in_memory: bool
     result_in_memory: bool
+    round_bits: int | None = None
 
     @property
     def code_dtype(self) -> np.dtype | None:
@@ -145,7 +147,7 @@ class Shuffler:
                 part = slice(first, first + job.piece)
                 weight = None
                 if job.weight_dtype is not None and chunk.weight is not None:
-                    weight = encode(chunk.weight[part], job.weight_dtype)
+                    weight = encode(chunk.weight[part], job.weight_dtype, job.round_bits)
                 piece = scatter(chunk.source[part], chunk.target[part], weight, job.buckets, job.drop_loops, own)
                 store.append(piece)
                 if job.drop_loops:

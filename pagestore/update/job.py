@@ -25,6 +25,7 @@ from pagestore.convert.estimate import Budget, shares, store_bytes, waiting_head
 from pagestore.convert.finish import write_store
 from pagestore.convert.options import DEFAULT_MEMORY_BYTES, ConvertOptions, ProgressHook, Report
 from pagestore.convert.pipeline import MOST_4_BYTE_VERTICES, SPILL_SHARE, Conversion
+from pagestore.convert.rounding import rounding_facts
 from pagestore.convert.scan import Tally, sample_counts
 from pagestore.convert.sortededges import SortedEdges
 from pagestore.errors import InputError, UsageError
@@ -68,6 +69,11 @@ def update(
         if store.meta.parts > 1:
             raise UsageError(f"{store.path}: is a part of a graph. Change the whole store, then split it again.")
         options = options_of(store.meta, memory_bytes, threads, workdir, replace)
+        if options.round_weights is not None and options.keep == "sum":
+            raise UsageError(
+                f"{store.path}: its weights are rounded sums, and sums of these would be off by more each time. "
+                "Convert the changed edges again."
+            )
         add = changes.add if changes.add is not None else _Nothing(store)
         ready_to_add = combined(add, Path(path), _combining(options, store.meta), progress)
         with returning_freed_memory(memory_bytes), ready_to_add as ready:
@@ -88,6 +94,7 @@ def options_of(
         workdir=workdir, replace=replace, heads=meta.heads, columns=meta.columns,
         stripe=tuple(said.get("stripe", ())) if meta.stripes else (),
         stripe_pages=meta.stripe_pages or None, compress="on" if meta.compressed else "off",
+        round_weights=said.get("round_weights"),
     )  # fmt: skip
 
 
@@ -124,7 +131,7 @@ class _Updating(Conversion):
         self.topologies = store.meta.topologies
         self.vertices = Vertices(store, max(1 << 20, options.memory_bytes))
         self.report.order = store.meta.order
-        self.tally, self.loops, self.hash = Tally(), 0, 0
+        self.tally, self.loops, self.hash = Tally(round_bits=options.round_weights), 0, 0
 
     def _steps(self) -> None:
         meta = self.store.meta
@@ -174,7 +181,7 @@ class _Updating(Conversion):
         told = ids_of(source, self.store)
         log = SpillLog(source, weighted, self.work.file(f"{what}.log"), self.options.memory_bytes // SPILL_SHARE)
         self.open.append(log)
-        tally = Tally()
+        tally = Tally(round_bits=self.options.round_weights)
         for chunk in source.chunks():
             tally.add(chunk, weighted)
             log.append(chunk)
@@ -217,6 +224,12 @@ class _Updating(Conversion):
             return old
         new = tally.weight_dtype(self.source.name)
         return old if old.kind == "f" else new
+
+    def rounding(self) -> dict[str, float]:
+        """The greatest errors of old and new weights."""
+        old, tally = self.store.meta.provenance.get("weight_rounding", {}), self.tally
+        before = old.get("relative", 0.0), old.get("absolute", 0.0)
+        return rounding_facts(tally.round_bits, before, (tally.relative_error, tally.absolute_error))
 
     def _translated(self, what: str, raw: SpillLog, told: Any) -> Any:
         """A log of the same edges by new store IDs; removals between vertices that are not there are counted."""

@@ -54,14 +54,17 @@ def decoded(store, topology, weights, runs):
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("page_bytes", [4096, 16384])
 @pytest.mark.parametrize("repeats", [False, True])
-@pytest.mark.parametrize("weight", ["u1", *choice.also("i4", "f4")])
+@pytest.mark.parametrize("weight", ["u1", "rounded", *choice.also("i4", "f4")])
 @pytest.mark.parametrize("id_bytes", [4, *choice.also(8)])
 def test_kernels_decode_what_the_cores_do(tmp_path, id_bytes, repeats, weight, page_bytes):
     source, target, values = graph(1, repeats)
-    values = {"u1": abs(values), "i4": values, "f4": values / 7}[weight]
-    convert_arrays(tmp_path / "a.gs", source, target, values, page_bytes=page_bytes, id_bytes=id_bytes, compress="on")
+    values = {"u1": abs(values), "i4": values, "f4": values / 7, "rounded": abs(values) / 7}[weight]
+    given = {"round_weights": 5} if weight == "rounded" else {}
+    convert_arrays(
+        tmp_path / "a.gs", source, target, values, page_bytes=page_bytes, id_bytes=id_bytes, compress="on", **given
+    )
     with open_store(tmp_path / "a.gs") as store:
-        assert store.meta.weight_dtype == weight
+        assert store.meta.weight_dtype == ("f4" if given else weight)
         for name in ("out", "in"):
             topology = store.topology(name)
             middle = topology.pages // 3

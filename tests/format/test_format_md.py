@@ -18,7 +18,7 @@ from pagestore.decode import decode_page
 from pagestore.layout import DIRECTORY, HEADER_BYTES, PageLayout
 from pagestore.memory import convert_arrays
 from pagestore.meta import Meta
-from tests.coded_reference import page_of, rows_of
+from tests.coded_reference import page_of, rows_of, weights_of
 
 TEXT = (Path(pagestore.__file__).parent / "FORMAT.md").read_text()
 HEX = r"((?:[0-9a-f]{2} ?){4}(?: +(?:[0-9a-f]{2} ?){4})*)"
@@ -85,6 +85,17 @@ def test_the_worked_coded_page_is_the_stored_page(tmp_path):
     with pagestore.open_store(tmp_path / "a.gs") as store, store.topology("out").reader() as reader:
         assert reader.read_coded(0, 1).tobytes() == bytes(page)
         assert reader.read(0, 1).tobytes() == worked_page().tobytes()
+
+
+def test_the_worked_coded_floats_are_the_stored_weights(tmp_path):
+    coded = b"".join(data for _, data in described(r"floats [0-9a-f]{4}"))
+    edges, weights = (WORKED.source.astype(int), WORKED.target.astype(int)), [0.5, 1.5, 1, 2, 3, 0.5]
+    convert_arrays(tmp_path / "a.gs", *edges, weights, vertices=8, page_bytes=4096, compress="on", topology="out")
+    with pagestore.open_store(tmp_path / "a.gs") as store, store.topology("out").reader() as reader:
+        assert reader.read_coded(0, 1, weights=True).tobytes() == coded
+        page = reader.read_weights(0, 1)[0]
+    assert weights_of(coded, 4096, "f4", 8, 17) == page.tobytes()
+    assert page.view("<f4")[8:17].tolist() == [0, 0.5, 1.5, 0, 1, 0, 2, 3, 0.5]
 
 
 def test_the_worked_coded_heads_are_the_stored_heads(tmp_path):

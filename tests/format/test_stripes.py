@@ -305,7 +305,7 @@ def test_what_a_store_needs_and_this_gstream_lacks(made):
     rewrite(path, lambda graph: None, needs=["striped", "quantised"])
     assert refusal(path) == (
         f"{path}: needs quantised, which this gstream does not know; it knows striped, compressed, part, "
-        "coded_arrays. Use the gstream that wrote it, or convert the graph again."
+        "coded_arrays, coded_floats. Use the gstream that wrote it, or convert the graph again."
     )
     for needs in ("striped", None, [], ["striped", "striped"]):
         rewrite(path, lambda graph: None, needs=needs)

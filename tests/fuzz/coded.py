@@ -10,14 +10,15 @@ import numpy as np
 
 from pagestore.coding import form
 from pagestore.coding.blocks import BlockCoder, decode_blocks
-from pagestore.coding.decode import decode_page, sound
-from pagestore.coding.encode import Coder
+from pagestore.coding.decode import decode_page, decode_weights, sound
+from pagestore.coding.encode import Coder, coded_weights
 from pagestore.layout import HEADER, PageLayout
-from tests.coded_reference import greatest_of, page_of, rows_of
+from tests.coded_reference import greatest_of, page_of, rows_of, weights_of
 from tests.fuzz.targets import Drawn, Target, Wrong
 
 T = TypeVar("T")
 PAGE = 4096
+WEIGHTS = ("u1", "i4", "u4", "f4")
 FIRST = 1 << 20  # number of a block's first row
 LISTS = (
     {1: [0, 2, 5], 3: [1], 7: [2, 2, 8]},
@@ -125,9 +126,42 @@ def block_seeds() -> list[bytes]:
     return found
 
 
+def read_weights(data: bytes) -> str:
+    """A target: kind of weights, first element in use and how many, then coded weights."""
+    drawn = Drawn(data)
+    kind, begin, count = WEIGHTS[drawn.byte() % len(WEIGHTS)], drawn.byte(), drawn.number(2)
+    dtype = np.dtype(f"<{kind}")
+    end, size = begin + count, PAGE // 4 * dtype.itemsize
+    if end > PAGE // 4:
+        return "refused by the directory"
+    coded = drawn.rest()[: size - 1]
+    held = np.frombuffer(coded + b"\0" * (-len(coded) % 8), np.uint64).copy().view(np.uint8)[: len(coded) // 4 * 4]
+    out = np.full(size, 0xA5, np.uint8)
+    taken = len(coded) % 4 == 0 and decode_weights(held, dtype, begin, end, out)
+    page = agreed(taken, lambda: weights_of(coded, size, kind, begin, end))
+    if page is not None and out.tobytes() != page:
+        raise Wrong("decoded weights are others than the reference's")
+    return "refused" if page is None else "read"
+
+
+def weights_seeds() -> list[bytes]:
+    """Coded weights of all kinds, whole, cut, or with a changed byte."""
+    draw, found = np.random.default_rng(1), []
+    for number, kind in enumerate(WEIGHTS):
+        for most in (2, 90):
+            page = np.zeros(PAGE // 4, f"<{kind}")
+            page[8:108] = draw.integers(0, most, 100) / (4 if kind == "f4" else 1)
+            coded = coded_weights(page.view(np.uint8), page.dtype, 8, 108).tobytes()
+            start = bytes([number, 8]) + (100).to_bytes(2, "little")
+            found += [start + coded, start + coded[:-16]]
+            found += [start + coded[:at] + b"\x09" + coded[at + 1 :] for at in (0, 1, 4, 9)]
+    return found
+
+
 def targets() -> list[Target]:
-    """Both."""
+    """All of them."""
     return [
         Target("coded arrays", "a block is refused, or two decoders agree", read_block, block_seeds, 3 + PAGE),
+        Target("coded weights", "they are refused, or two decoders agree", read_weights, weights_seeds, 4 + PAGE),
         Target("coded pages", "a coded page is refused, or two decoders agree", read_coded, coded_seeds, 5 + PAGE),
     ]  # fmt: skip
