@@ -14,7 +14,7 @@ import numpy as np
 
 from pagestore.convert.storage import TempFile, Vector
 from pagestore.inputs.base import CHUNK_EDGES, EdgeChunk, EdgeSource, NumberedSource, StringNames
-from pagestore.io import Buffers
+from pagestore.io import Buffers, large_empty
 
 NARROW = 1 << 32  # IDs below take 4 bytes
 READ_EDGES = 1 << 18  # short segments are read together: each costs a few microseconds of interpreter
@@ -25,9 +25,16 @@ Item = TypeVar("Item", bound=Sized)
 def narrowed(chunk: EdgeChunk, weighted: bool, copy: bool = False) -> EdgeChunk:
     """The chunk with 4 bytes an ID where these do. Unless `copy`, arrays may be those of `chunk`."""
     wide = len(chunk) and max(int(chunk.source.max()), int(chunk.target.max())) >= NARROW
-    source, target = (ids.astype("<u8" if wide else "<u4", copy=copy) for ids in (chunk.source, chunk.target))
-    weight = chunk.weight.astype("<f8", copy=copy) if weighted and chunk.weight is not None else None
-    return EdgeChunk(source, target, weight)
+
+    def made(values: np.ndarray, dtype: str) -> np.ndarray:
+        if not copy:
+            return values.astype(dtype, copy=False)
+        kept = large_empty(len(values), np.dtype(dtype))
+        np.copyto(kept, values, casting="unsafe")
+        return kept
+
+    source, target = (made(ids, "<u8" if wide else "<u4") for ids in (chunk.source, chunk.target))
+    return EdgeChunk(source, target, made(chunk.weight, "<f8") if weighted and chunk.weight is not None else None)
 
 
 def grouped(items: Iterator[Item], least: int) -> Iterator[list[Item]]:
@@ -214,3 +221,33 @@ class SpillLog(NumberedSource):
         self._chunks = []
         if self.file is not None:
             self.file.remove()
+
+
+class HeldEdges(SpillLog):
+    """The same of a replayable source, in memory alone: to parse its edges again would cost more.
+
+    whole: all edges are there; not so once they were more than `memory_bytes`. once: chunks are let go as they are
+    handed out, so that what is made of the edges takes their place.
+    """
+
+    def __init__(self, origin: EdgeSource, weighted: bool, memory_bytes: int):
+        super().__init__(origin, weighted, Path(), memory_bytes)
+        self.whole, self.once, self._gone = True, False, set[int]()
+
+    def append(self, chunk: EdgeChunk) -> None:
+        """See SpillLog."""
+        if self.whole:
+            super().append(chunk)
+
+    def _to_file(self) -> None:
+        self._chunks, self.held_bytes, self.whole = [], 0, False
+
+    def chunk(self, number: int, buffers: Buffers | None = None) -> EdgeChunk:
+        """See NumberedSource. Raises IndexError for a chunk that was let go."""
+        if number in self._gone:
+            raise IndexError(f"chunk {number} was let go")
+        chunk = super().chunk(number, buffers)
+        if self.once:
+            self._gone.add(number)
+            self.whole, self._chunks[number] = False, EdgeChunk(*np.empty((2, 0), np.uint64))
+        return chunk

@@ -113,6 +113,19 @@ class Job:
         tally = self.tally
         return rounding_facts(tally.round_bits, (tally.relative_error, tally.absolute_error))
 
+    def check_target(self) -> None:
+        """Raise UsageError where no store, or no temporary file, can be written."""
+        path, options = self.path, self.options
+        if not path.absolute().parent.is_dir():
+            raise UsageError(f"{path.parent}: no such folder. Make it, or write the store elsewhere.")
+        if path.is_dir():
+            raise UsageError(f"{path}: is a folder; a store is one file. Name a file.")
+        if options.workdir is not None and not options.workdir.is_dir():
+            raise UsageError(f"--workdir {options.workdir}: no such folder. Make it first.")
+        for folder in options.stripe:
+            if not os.path.isdir(folder):
+                raise UsageError(f"--stripe {folder}: no such folder. Make it first, on a disk of its own.")
+
     @property
     def folders(self) -> list[Path]:
         """Of the store's files: the main one's, and the stripes'."""

@@ -25,7 +25,7 @@ import numpy as np
 from pagestore.convert.buckets import BOTH, IN, OUT, Buckets
 from pagestore.convert.choose import choose_order, order_shuffles
 from pagestore.convert.combine import combined
-from pagestore.convert.edgefile import SpillLog
+from pagestore.convert.edgefile import HeldEdges, SpillLog
 from pagestore.convert.elsewhere import Elsewhere, SorterKeys, may_hold, one_bucket
 from pagestore.convert.estimate import Budget, shares, store_bytes, waiting_heads, work_bytes
 from pagestore.convert.finish import Job, write_store
@@ -77,19 +77,6 @@ class Conversion(Job):
         self.direction = BOTH if not self.directed else IN if self.topologies == ("in",) else OUT
         self.open: list[Any] = []  # closed at the end, whatever happens
         self.elsewhere: Elsewhere | None = None  # sorts instead of the cores
-
-    def check_target(self) -> None:
-        """Raise UsageError where no store, or no temporary file, can be written."""
-        path, options = self.path, self.options
-        if not path.absolute().parent.is_dir():
-            raise UsageError(f"{path.parent}: no such folder. Make it, or write the store elsewhere.")
-        if path.is_dir():
-            raise UsageError(f"{path}: is a folder; a store is one file. Name a file.")
-        if options.workdir is not None and not options.workdir.is_dir():
-            raise UsageError(f"--workdir {options.workdir}: no such folder. Make it first.")
-        for folder in options.stripe:
-            if not os.path.isdir(folder):
-                raise UsageError(f"--stripe {folder}: no such folder. Make it first, on a disk of its own.")
 
     def work_folder(self) -> WorkFolder:
         """Where temporary files go."""
@@ -209,15 +196,22 @@ class Conversion(Job):
                 self.tally.min_weight, self.tally.max_weight = source.weight_range
             self.identity = given_identity(source, vertices, source.id_base)
             return
-        spill = None if source.replayable else self._spill(source)
+        spill: SpillLog | None = None
+        if not source.replayable:
+            spill = self._spill(source)
+        elif not hasattr(source, "chunk_count"):  # then it is parsed
+            spill = HeldEdges(source, self.weighted, options.memory_bytes // SPILL_SHARE)
         limit = Budget(options.memory_bytes, self.threads, 0, 4, 0, 0, 0, 1).id_limit()
         found = scan(source, self.weighted, vertices is not None, limit, spill, self.threads, self.hook, bits)
         if found.sparse:
             from pagestore.inputs.dictionary import compact_integers
 
             self.compacted = True
-            source = compact_integers(found.source, self.work.path, options.memory_bytes, self.hook, found.tally.edges)
+            memory = options.memory_bytes - (spill.held_bytes if spill else 0)
+            source = compact_integers(found.source, self.work.path, memory, self.hook, found.tally.edges)
             self.open.append(source)
+            if spill:
+                spill.close()
             vertices = source.vertices
             found = scan(source, self.weighted, True, 0, None, self.threads, self.hook, bits)
         self.tally, self.edges_from = found.tally, found.source
@@ -233,8 +227,7 @@ class Conversion(Job):
         return known and (not self.weighted or self.source.weight_range is not None)
 
     def _spill(self, source: Any) -> SpillLog:
-        limit = self.options.memory_bytes // SPILL_SHARE
-        spill = SpillLog(source, self.weighted, self.work.file("spill.log"), limit)
+        spill = SpillLog(source, self.weighted, self.work.file("spill.log"), self.options.memory_bytes // SPILL_SHARE)
         self.open.append(spill)
         return spill
 
@@ -248,13 +241,16 @@ class Conversion(Job):
         keys = tally.edges * (1 if self.directed else 2)
         width = 0 if self.weight_dtype is None else self.weight_dtype.itemsize
         held = 0 if identity.table is None else identity.table.nbytes
-        if isinstance(self.edges_from, SpillLog):
+        if isinstance(self.edges_from, SpillLog) and not isinstance(self.edges_from, HeldEdges):
             held += self.edges_from.held_bytes
         shuffles = len(self.topologies) + order_shuffles(options.order, vertices, self.directed)
         target_bytes = 4 if vertices <= 1 << 32 else 8
         if options.order == "llp":
             held += room_for_order(vertices, target_bytes, self.threads, options.memory_bytes)
         budget = Budget(options.memory_bytes, self.threads, width, target_bytes, held, vertices, keys, shuffles)
+        if isinstance(kept := self.edges_from, HeldEdges):
+            kept.once = True
+            self.edges_from = kept if budget.results_in_memory else kept.origin  # else memory is short
         self.budget = budget
         waiting = waiting_heads(vertices, len(self.topologies), options, self.id_bytes)
         self.work_size, self.work_kept = work_bytes(budget, waiting)
@@ -316,7 +312,10 @@ class Conversion(Job):
             self.report.sorted_on = elsewhere.sorter.name
             return made
 
-        return self._by_sorter(sort) or self._shuffle(FIRST, self.edges_from, tally, tally.edges, direction)
+        made = self._by_sorter(sort)
+        if isinstance(kept := self.edges_from, HeldEdges) and not kept.whole:  # the sorter failed, or is done
+            self.edges_from = kept.origin
+        return made or self._shuffle(FIRST, self.edges_from, tally, tally.edges, direction)
 
     def _shuffle(self, name: str, source: Any, counts: Tally, total: int, direction: int) -> SortedEdges:
         """Partition and sort the source's edges (user IDs in the first shuffle, dense ones later)."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from pagestore.convert.buckets import BINS
 from pagestore.convert.crew import Ticker, run_crew
-from pagestore.convert.edgefile import SpillLog
+from pagestore.convert.edgefile import HeldEdges, SpillLog
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.presence import Presence
 from pagestore.convert.rounding import check_finite, errors_of
@@ -217,7 +217,8 @@ def scan(
     source: EdgeSource, weighted: bool, known_vertices: bool, id_limit: int, spill: SpillLog | None, threads: int,
     hook: ProgressHook | None, round_bits: int | None = None,
 ) -> Scan:  # fmt: skip
-    """Read every edge once. IDs below `id_limit` are marked unless `known_vertices`; a `spill` log takes a copy.
+    """Read every edge once. IDs below `id_limit` are marked unless `known_vertices`; a `spill` log takes a copy, if it
+    can.
 
     round_bits: significant bits that weights will keep, None: all.
     """
@@ -252,7 +253,8 @@ def scan(
     if presence is not None and tally.max_id < id_limit:
         _add_listed(source, tally, presence)
     sparse = presence is not None and tally.max_id >= id_limit
-    return Scan(spill or source, tally, None if sparse else presence, sparse)
+    kept = None if isinstance(spill, HeldEdges) and not spill.whole else spill
+    return Scan(kept or source, tally, None if sparse else presence, sparse)
 
 
 def _add_listed(source: EdgeSource, tally: Tally, presence: Presence) -> None:

@@ -10,9 +10,11 @@ import pytest
 from pagestore import convert_arrays, open_store
 from pagestore.convert import ConvertOptions, Report, convert
 from pagestore.convert.estimate import estimate
+from pagestore.convert.sorter import Lists, SorterError
 from pagestore.errors import InputError, UsageError
 from pagestore.generate import rmat
 from pagestore.inputs import InputOptions, open_source
+from pagestore.inputs.linefile import LineFile
 from pagestore.memory import ArraySource
 from tests.convert.graphs import check_store, stored_rows, user_ids
 
@@ -51,6 +53,42 @@ def test_text(tmp_path: Path) -> None:
     report = read(tmp_path, "graph.txt", "# two columns\n5 7\n7 5\n7 100\n5 7\n")
     assert (report.input_edges, report.vertices, report.duplicates) == (4, 3, 1)
     assert stored_rows(tmp_path / "graph.gs") == [(5, 7, 1.0), (5, 7, 1.0), (7, 5, 1.0), (7, 100, 1.0)]
+
+
+class _BreaksDown:
+    """A sorter that takes all keys, and then can't sort them."""
+
+    name = "broken"
+
+    def begin(self, *sizes: object) -> None:
+        pass
+
+    def append(self, keys: np.ndarray, codes: np.ndarray | None) -> None:
+        pass
+
+    def lists(self, dedupe: bool, mirrored: bool) -> Lists:
+        raise SorterError("it broke down")
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("case", ["held", "too many", "sparse", "by a sorter that fails"])
+def test_a_text_is_parsed_once_where_memory_holds_its_edges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    edges = np.random.default_rng(3).integers(0, 400, (3000, 2))
+    edges *= 1 << 50 if case == "sparse" else 1
+    passes, open_lines = [], LineFile.open_lines
+    monkeypatch.setattr(LineFile, "open_lines", lambda source: passes.append(source) or open_lines(source))
+    text = "".join(f"{near} {far}\n" for near, far in edges.tolist())
+    options = {"memory_bytes": 1 << 14} if case == "too many" else {}
+    if case == "by a sorter that fails":
+        options["sorter"] = lambda source: _BreaksDown()
+    read(tmp_path, "graph.txt", text, **options)
+    assert len(passes) == (2 if case in ("too many", "by a sorter that fails") else 1)
+    wanted = sorted((near, far, 1.0) for near, far in edges.tolist())
+    assert stored_rows(tmp_path / "graph.gs") == wanted and stored_rows(tmp_path / "graph.gs", "in") == wanted
 
 
 def test_names(tmp_path: Path) -> None:
