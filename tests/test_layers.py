@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import networkx as nx
 import pytest
@@ -35,19 +36,48 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def imports(text: str, known: dict[str, Path]) -> Iterator[tuple[int, str]]:
-    """(line, module of `known` that it imports)."""
-    for node in ast.walk(ast.parse(text)):
+class Facts(NamedTuple):
+    """What is asked of a file: its lines; (line, module, names) of imports, no names where the module itself is
+    imported; (line, name, lines) of functions; names that it gives a value at its top."""
+
+    lines: int
+    imports: list[tuple[int, str, list[str]]]
+    functions: list[tuple[int, str, int]]
+    given: list[str]
+
+
+def facts_of(text: str, python: bool = True) -> Facts:
+    """The facts of a file with this text."""
+    found = Facts(len(text.splitlines()), [], [], [])
+    waiting: list[Any] = ast.parse(text).body if python else []
+    for node in (node for node in waiting if isinstance(node, ast.Assign)):
+        found.given.extend(target.id for target in node.targets if isinstance(target, ast.Name))
+    while waiting:  # statements alone, those within others too: a fifth of all nodes
+        node = waiting.pop()
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            found.imports.extend((node.lineno, alias.name, []) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            below = [f"{node.module}.{alias.name}" for alias in node.names]
-            names = [name if name in known else node.module for name in below]
-        else:
-            continue
-        for name in sorted(set(names)):
-            if name in known:
-                yield node.lineno, name
+            found.imports.append((node.lineno, node.module, [alias.name for alias in node.names]))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.functions.append((node.lineno, node.name, node.end_lineno - node.lineno + 1))
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, name, [])
+    return found
+
+
+@cache
+def facts(path: Path) -> Facts:
+    """Those of a file. Each is read once: reading all takes a second."""
+    return facts_of(path.read_text(), path.suffix == ".py")
+
+
+def imports(of: Facts, known: dict[str, Path]) -> Iterator[tuple[int, str]]:
+    """(line, module of `known` that it imports)."""
+    for line, module, names in of.imports:
+        below = [f"{module}.{name}" for name in names]
+        found = {name if name in known else module for name in below} if names else {module}
+        for name in sorted(found & known.keys()):
+            yield line, name
 
 
 def layer(module: str) -> int:
@@ -66,7 +96,7 @@ def circles(edges: dict[str, set[str]]) -> list[list[str]]:
 @cache
 def all_imports() -> dict[str, list[tuple[int, str]]]:
     known = modules()
-    return {name: list(imports(path.read_text(), known)) for name, path in known.items()}
+    return {name: list(imports(facts(path), known)) for name, path in known.items()}
 
 
 def test_no_file_imports_a_higher_layer():
@@ -95,10 +125,10 @@ def test_nothing_opens_a_socket():
     known = dict.fromkeys(("socket", "socketserver", "asyncio", "http", "ssl", "urllib.request"), ROOT)
     found = [
         f"{module}:{line}" for module, path in modules().items() if not module.startswith("bench")
-        for line, _ in imports(path.read_text(), known)
+        for line, _ in imports(facts(path), known)
     ]  # fmt: skip
     assert not found, found
-    assert [name for _, name in imports("def f():\n    import socket", known)] == ["socket"]
+    assert [name for _, name in imports(facts_of("def f():\n    import socket"), known)] == ["socket"]
 
 
 def test_no_import_circle():
@@ -134,7 +164,7 @@ def test_imports_of_all_kinds_are_seen():
         "import gstream.graph\nfrom gstream.options import values\ndef f():\n    from gstream.options import Other\n"
         "if TYPE_CHECKING:\n    from gstream.graph import Graph\n"
     )
-    assert sorted(imports(text, known)) == [
+    assert sorted(imports(facts_of(text), known)) == [
         (1, "gstream.graph"), (2, "gstream.options.values"), (4, "gstream.options"), (6, "gstream.graph"),
     ]  # fmt: skip
 
@@ -142,33 +172,31 @@ def test_imports_of_all_kinds_are_seen():
 def test_no_module_gives_a_name_two_values():
     """The second one would hold in functions above it, too."""
     for module, path in modules().items():
-        body = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)]
-        names = [target.id for node in body for target in node.targets if isinstance(target, ast.Name)]
+        names = facts(path).given
         assert len(names) == len(set(names)), module
 
 
 MOST_LINES, MOST_FUNCTION_LINES = 400, 70
 
 
-def long_parts(path: Path, text: str) -> Iterator[str]:
+def long_parts(path: Path, of: Facts) -> Iterator[str]:
     """What of a file of the project is longer than its limit; methods.pyi is written by docs/reference.py."""
-    if (lines := len(text.splitlines())) > MOST_LINES:
-        yield f"{path} has {lines} lines, of at most {MOST_LINES}"
-    for node in ast.walk(ast.parse(text)) if path.suffix == ".py" else ():
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if (lines := node.end_lineno - node.lineno + 1) > MOST_FUNCTION_LINES:
-                yield f"{path}:{node.lineno}: {node.name} has {lines} lines, of at most {MOST_FUNCTION_LINES}"
+    if of.lines > MOST_LINES:
+        yield f"{path} has {of.lines} lines, of at most {MOST_LINES}"
+    for line, name, lines in of.functions:
+        if lines > MOST_FUNCTION_LINES:
+            yield f"{path}:{line}: {name} has {lines} lines, of at most {MOST_FUNCTION_LINES}"
 
 
 def test_files_and_functions_are_short():
     folders = [ROOT / name for name in (*PACKAGES, "cuda", "docs", "tests")]
     files = [path for folder in folders for kind in ("*.py", "*.cu", "*.cuh") for path in folder.rglob(kind)]
     assert len(files) > 900
-    found = [line for path in files for line in long_parts(path.relative_to(ROOT), path.read_text())]
+    found = [line for path in files for line in long_parts(path.relative_to(ROOT), facts(path))]
     assert not found, "\n".join(found)
 
 
 def test_long_parts_are_found():
     text = "def short():\n" + "    pass\n" * 69 + "class Of:\n    def long(self):\n" + "        pass\n" * 70
-    assert list(long_parts(Path("a.py"), text)) == ["a.py:72: long has 71 lines, of at most 70"]
-    assert list(long_parts(Path("a.cu"), "{\n" * 401)) == ["a.cu has 401 lines, of at most 400"]
+    assert list(long_parts(Path("a.py"), facts_of(text))) == ["a.py:72: long has 71 lines, of at most 70"]
+    assert list(long_parts(Path("a.cu"), facts_of("{\n" * 401, python=False))) == ["a.cu has 401 lines, of at most 400"]
