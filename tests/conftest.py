@@ -52,15 +52,19 @@ def have_examples(count: Callable[[int], int]) -> None:
     settings.__init__ = asked  # type: ignore[method-assign]
 
 
-asked = os.environ.get(EXAMPLES, "")
+asked, unknown = os.environ.get(EXAMPLES, ""), list[str]()
 if asked:
     have_examples(lambda own: int(asked))
 elif choice.MODE == "some":
     have_examples(lambda own: min(own, choice.EXAMPLES))
-    quick.compile_quickly()
+    unknown = quick.compile_quickly()
 own: dict[str, Any] = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("gstream", **own, max_examples=100)
 settings.load_profile("gstream")
+
+
+def pytest_report_header() -> str:
+    return f"Numba compiles as users have it: tests/quick.py knows it without {', '.join(unknown)}" if unknown else ""
 
 
 def pytest_configure() -> None:

@@ -14,50 +14,111 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import inspect
 import os
 from contextlib import nullcontext
+from functools import reduce
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pagestore import caches
 
 KEPT = Path(__file__).resolve().parent.parent / ".pytest_cache"
 FOLDERS = {"NUMBA_CACHE_DIR": KEPT / "kernels", "XDG_CACHE_HOME": KEPT / "cache"}
 PASSES = [f"add_{name}_pass" for name in ("sroa", "instruction_combine", "simplify_cfg", "global_dead_code_eliminate")]
+# What is replaced or relied on of Numba's and llvmlite's own: SHA-256 of its text in Numba 0.65 to 0.68, as `digest`
+# has it; "" where it has to be there alone.
+KNOWN = {
+    "numba.core.codegen:CPUCodeLibrary._optimize_functions": "9439219fa946f1ad",
+    "numba.core.codegen:CPUCodeLibrary._optimize_final_module": "e405bd473752613b",
+    "numba.core.codegen:CPUCodegen._module_pass_manager": "3f01da96a94f708b",
+    "numba.core.types.functions:BaseFunction.get_call_type": "6559c167bfc0ad36",
+    "llvmlite.ir:Type.get_abi_size": "01d00b21d2d646ca",
+    "numba.core.postproc:PostProcessor": "fa7b78224258e390",
+    "numba.core.postproc:VariableLifetime": "0bfbf4c869bb1c63",
+    "numba.core.ir:Inst": "257d328b8628b2e8",
+    "numba.core.annotations.type_annotations:TypeAnnotation.__str__": "190e430b774fbaa0",
+    "numba.core.dispatcher:Dispatcher.compile": "0ab4aee15e79bb1d",
+    "numba.core.transforms:canonicalize_cfg": "38ff9785d3d33748",
+    "numba.core.event": "ab878d495f853279",
+    **{f"llvmlite.binding:ModulePassManager.{name}": "" for name in PASSES},
+}
 
 
-def compile_quickly() -> None:
+class Change(NamedTuple):
+    """What takes the place of a name. owner: the module or class that has it."""
+
+    owner: Any
+    name: str
+    new: Any
+
+
+def compile_quickly() -> list[str]:
     """Have this process, and in part those that it starts, compile so from now on, before anything is compiled.
 
     All compile as users do where a folder for machine code is named already, where ours can't be used, and where
-    Numba's own compiler is another than the one that is known here.
+    Numba's own compiler is another than the one that is known here: its names that are not are returned.
     """
     named = os.environ.get("NUMBA_CACHE_DIR", str(FOLDERS["NUMBA_CACHE_DIR"]))
     if named != str(FOLDERS["NUMBA_CACHE_DIR"]) or any(map(caches.why_refused, FOLDERS.values())):
-        return
+        return []
     os.environ.update({name: str(folder) for name, folder in FOLDERS.items()})  # before Numba looks at them
     os.environ["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"  # it tries types by errors that nobody sees
-    from llvmlite import binding
+    other = unknown()
+    for owner, name, new in [] if other else changes():
+        setattr(owner, name, new)
+    return other
+
+
+def found(name: str) -> Any:
+    """What a name of KNOWN stands for; ImportError or AttributeError where it stands for nothing."""
+    module, _, inner = name.partition(":")
+    return reduce(getattr, inner.split("."), import_module(module)) if inner else import_module(module)
+
+
+def digest(what: Any) -> str:
+    """What tells the text of a module, a class or a function from another one."""
+    return hashlib.sha256(inspect.getsource(what).encode()).hexdigest()[:16]
+
+
+def unknown() -> list[str]:
+    """Names of KNOWN that are missing or have another text than is known."""
+    other = []
+    for name, known in KNOWN.items():
+        try:
+            what = found(name)
+            same = not known or digest(what) == known
+        except (
+            ImportError,
+            AttributeError,
+            TypeError,
+            OSError,
+        ):  # TypeError: no function; OSError: without text
+            same = False
+        other += [] if same else [name]
+    return other
+
+
+def changes() -> list[Change]:
+    """All that is replaced."""
     from llvmlite import ir as llvm
     from numba.core import codegen, config, dispatcher, event, ir, postproc
     from numba.core.annotations.type_annotations import TypeAnnotation
     from numba.core.types.functions import BaseFunction
 
-    passes, made = getattr(binding, "ModulePassManager", None), codegen.CPUCodegen
-    known = hasattr(made, "_module_pass_manager") and hasattr(codegen.CPUCodeLibrary, "_optimize_functions")
-    known = known and hasattr(event, "_registered") and hasattr(ir.Inst, "_rec_list_vars")
-    known = known and hasattr(postproc, "VariableLifetime")
-    if known and all(hasattr(passes, name) for name in PASSES):
-        config.OPT = type(config.OPT)(0)  # how instructions are chosen
-        codegen.CPUCodeLibrary._optimize_functions = _leave_functions
-        codegen.CPUCodeLibrary._optimize_final_module = _tidy
-        BaseFunction.get_call_type = _remembered(BaseFunction.get_call_type)
-        llvm.Type.get_abi_size = _sized(llvm.Type.get_abi_size)
-        postproc.PostProcessor.run = _without_lifetimes(postproc.PostProcessor.run)
-        ir.Inst._rec_list_vars = _variables_in
-        TypeAnnotation.__str__ = lambda self: ""  # the source with its types, kept beside machine code
-        dispatcher.Dispatcher.compile = _alone(dispatcher.Dispatcher.compile)
-        _tell_listeners_alone()
+    return [
+        Change(config, "OPT", type(config.OPT)(0)),  # how instructions are chosen
+        Change(codegen.CPUCodeLibrary, "_optimize_functions", _leave_functions),
+        Change(codegen.CPUCodeLibrary, "_optimize_final_module", _tidy),
+        Change(BaseFunction, "get_call_type", _remembered(BaseFunction.get_call_type)),
+        Change(llvm.Type, "get_abi_size", _sized(llvm.Type.get_abi_size)),
+        Change(postproc.PostProcessor, "run", _without_lifetimes(postproc.PostProcessor.run)),
+        Change(ir.Inst, "_rec_list_vars", _variables_in),
+        Change(TypeAnnotation, "__str__", lambda self: ""),  # the source with its types, kept beside machine code
+        Change(dispatcher.Dispatcher, "compile", _alone(dispatcher.Dispatcher.compile)),
+        *_tell_listeners_alone(event),
+    ]
 
 
 def go_on() -> None:
@@ -174,14 +235,16 @@ def _variables_in(self: Any, value: Any) -> list[Any]:
     return found
 
 
-def _tell_listeners_alone() -> None:
+def _tell_listeners_alone(event: Any) -> list[Change]:
     """Events that nobody listens to are not made: one comes with each call of LLVM. Nobody reads the times of locks."""
-    from numba.core import event
-
     registered, tell, begin, end = event._registered, event.trigger_event, event.start_event, event.end_event
-    event.trigger_event = lambda kind, data=None: tell(kind, data) if registered[kind] else nullcontext()
-    event.start_event = lambda kind, data=None: begin(kind, data) if registered[kind] else None
-    event.end_event = lambda kind, data=None, exc_details=None: (
-        end(kind, data, exc_details) if registered[kind] else None
-    )
-    event.install_timer = lambda kind, callback: nullcontext()
+    return [
+        Change(event, "trigger_event", lambda kind, data=None: tell(kind, data) if registered[kind] else nullcontext()),
+        Change(event, "start_event", lambda kind, data=None: begin(kind, data) if registered[kind] else None),
+        Change(
+            event,
+            "end_event",
+            lambda kind, data=None, exc_details=None: end(kind, data, exc_details) if registered[kind] else None,
+        ),
+        Change(event, "install_timer", lambda kind, callback: nullcontext()),
+    ]
