@@ -14,7 +14,7 @@ import typer
 
 from gstream.algorithms.declaration import flag
 from gstream.algorithms.registry import ALGORITHMS
-from gstream.cli.commands import app
+from gstream.cli.commands import app_of
 
 STUBS = Path(__file__).resolve().parents[1] / "gstream" / "methods.pyi"
 WIDTH = 120  # of a line
@@ -37,7 +37,7 @@ class Methods(ABC):
 
 def command_line() -> str:
     """Every command with its arguments and options, as its --help has them."""
-    group: Any = typer.main.get_command(app)
+    group: Any = typer.main.get_command(app_of())
     return "\n".join(_command(name, command) for name, command in group.commands.items())
 
 

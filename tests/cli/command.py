@@ -82,9 +82,9 @@ def options_of(command: str) -> set[str]:
     """Names of a command's options, without their dashes."""
     import typer
 
-    from gstream.cli.commands import app
+    from gstream.cli.commands import app_of
 
-    known = typer.main.get_command(app).commands.get(command)
+    known = typer.main.get_command(app_of()).commands.get(command)
     return {"help"} | {name[2:] for option in known.params for name in (*option.opts, *option.secondary_opts)
                        if name.startswith("--")} if known else {"help", "version"}  # fmt: skip
 

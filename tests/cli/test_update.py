@@ -51,7 +51,7 @@ REFUSED = [  # a store, a file, and what is said of it: no option of convert's a
         b"1 2 nan\n",
         "nan.txt:1:5: weight nan is not finite; weights are finite numbers. Fix the line.",
     ),
-    ("w.gs", "x.txt", b"1 2 3\n1 x 3\n", f"x.txt:2:3: vertex ID 'x' is not a number; {IDS}. Fix the line."),
+    ("w.gs", "x.txt", b"1 2 3\n" * 3 + b"1 x 3\n", f"x.txt:4:3: vertex ID 'x' is not a number; {IDS}. Fix the line."),
     ("w.gs", "pad.txt", b"007 9 1\n7 2 3\n", "9 and 009 may be two vertices or one. Write it as the store does."),
     ("w.gs", "e.csv", b"a,b,c,d\n1,2,3,4\n5,6,7,8\n", "gstream update w.gs new.gs --add e.csv --source-column N"),
     ("w.gs", "none.txt", b"# none\n", "an input has at least one edge. Leave the file out."),
@@ -87,7 +87,7 @@ def test_directions_of_changes(gstream: Command, tmp_path: Path) -> None:
 def test_every_option_has_a_keyword() -> None:
     import typer
 
-    from gstream.cli.commands import app
+    from gstream.cli.commands import app_of
 
-    named = {parameter.name for parameter in typer.main.get_command(app).commands["update"].params}
+    named = {parameter.name for parameter in typer.main.get_command(app_of()).commands["update"].params}
     assert named - {"store", "new", "add", "remove", "json", "log_file"} == {*UpdateOptions.__annotations__}

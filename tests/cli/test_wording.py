@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from gstream import open as open_graph
-from gstream.cli.commands import app
+from gstream.cli.commands import app_of
 from gstream.cli.failures import describe
 from gstream.options.wording import OPTION, say_in_python
 from pagestore.errors import GstreamError
@@ -49,7 +49,7 @@ def test_lines(line: str, spoken: str) -> None:
 
 def test_all_messages_of_runs_have_python_words() -> None:
     """What is left of the command line's words in texts outside gstream.cli are options of these commands."""
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(app_of())
     options = [option for name in ("convert", "update", "doctor") for option in command.commands[name].params]
     convert = {name for option in options for name in [*option.opts, *option.secondary_opts]}
     seen = set()

@@ -338,9 +338,9 @@ def test_no_warning_where_all_is_clear() -> None:
 def test_every_option_of_the_command_line_has_a_keyword() -> None:
     import typer
 
-    from gstream.cli.commands import app
+    from gstream.cli.commands import app_of
 
-    command = typer.main.get_command(app).commands["convert"]
+    command = typer.main.get_command(app_of()).commands["convert"]
     named = {parameter.name for parameter in command.params} - {
         "inputs",
         "store",
