@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,6 @@ PREDECESSOR_BYTES = 4  # a vertex
 FIRST_CALL_S, LOAD_S = 0.04, 0.1
 NOTHING = 0, 0, 0  # is read for the first time
 STEPS = " supersteps"  # follows a call's name where it is about their number
-HOLDS = re.compile(r"([\d.]+)(?: to ([\d.]+))?")
 
 
 def key_of(algorithm: Algorithm, own: dict[str, Any]) -> str:
@@ -163,19 +161,6 @@ def own_call_facts(engine: Engine, planned: Plan, supersteps: int) -> dict[str, 
         ],
         **first_call(engine),
     }
-
-
-def held_bytes(algorithm: Algorithm, own: dict[str, Any], vertices: int, edges: int, directed: bool) -> int:
-    """What an algorithm without a program holds beside pages, by what its declaration says (Algorithm.holds): parts
-    between semicolons, of which those that begin with "weighted" are of calls that read weights. own: all options."""
-    total = 0.0
-    for part in map(str.strip, algorithm.holds.split(";")):
-        said = HOLDS.search(part)
-        if said is None or part.startswith("weighted") and not algorithm.reads_weights(own):
-            continue
-        ends = edges * 2 if directed and "each way" in part else edges
-        total += float(said[2] or said[1]) * (ends if "an edge" in part else vertices)
-    return int(total)
 
 
 def at_usual_rates(engine: Engine, planned: Plan) -> Plan:

@@ -129,15 +129,15 @@ class Algorithm:
     which one is used, where packages have several. columns: of the answer; rows: what its rows are. best, groups: how
     Result.top ranks rows.
     options: its own. The function run_NAME(session, **options) of the same file runs it. plan: function that makes the
-    program a run begins with. proof: function of its certificate ("": none), proof_bytes: a vertex, that this takes at
-    most beside pages, the answer and temporary arrays with it, of 4-byte IDs. certificate: what it proves, or why there
-    is none.
+    program a run begins with; or check: of page kernels, function that says what they hold (Session.check_memory), and
+    raises CapError as the run does; it may return a program that holds more. Both are called as run_NAME. proof:
+    function of its certificate ("": none), proof_bytes: a vertex, that this takes at most beside pages, the answer and
+    temporary arrays with it, of 4-byte IDs. certificate: what it proves, or why there is none.
     directed: whether it needs a directed store or an undirected one; otherwise: what is said of the other kind, after
     "is directed, and". topology: "out", "in" or "both", where it needs these pages. weights: ANY or NOT_NEGATIVE, where
-    it reads weights; with an option `weighted`, where that is asked for. holds: bytes a vertex, or of parts "an edge"
-    and "an edge each way" (gstream.algorithms.call_times.held_bytes). kept: bytes a vertex that a checkpoint keeps, and
-    what they are; "": it keeps none. sweeps: supersteps of an iteration.
-    work: what it does to edges and vertices, for `gstream plan`.
+    it reads weights; with an option `weighted`, where that is asked for. holds: bytes a vertex beside pages, in words.
+    kept: bytes a vertex that a checkpoint keeps, and what they are; "": it keeps none. sweeps: supersteps of an
+    iteration. work: what it does to edges and vertices, for `gstream plan`.
     program: the class whose code `gstream show` prints. units, proof_units: what GPUs compile beside it for the run,
     and for the certificate: "MODULE:NAME NAME ..." of programs and kernels. module: where it is declared.
     """
@@ -152,6 +152,7 @@ class Algorithm:
     groups: bool = False
     options: tuple[Option, ...] = ()
     plan: str = ""
+    check: str = ""
     proof: str = ""
     proof_bytes: int = 0
     certificate: str = ""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from gstream.planning.plan import Plan
 
 EASY = 1.25  # times the memory that a program needs at least, where a machine lacks it: with that alone chunks are tiny
+OF_PAGES = "pages (", "work lists"  # what names of their bytes begin with: page_sources.bytes_of_pages
+OTHERS = "other arrays of the algorithm"
+STAND_IN = 32  # bytes a vertex at most of a program that stands in for page kernels, which a plan does not show
 USUAL_STEPS = 20  # an example where nobody knows how many, as of users' programs
 
 
@@ -79,7 +82,7 @@ def plan_of(algorithm: str, engine: Engine, own: dict[str, Any], certify: bool =
         options["source"] = _first_id(engine.store)
     with session_of(found, engine, options, certify) as session:
         program = found.load(found.plan)(session, **options) if found.plan else _stand_in(session, found, options)
-        session.foresee()
+        session.foresee(beside=_arrays_of(session) if session.stands_in and session.holds is None else 0)
         return _lifted(engine, lambda: _with_all_held(session, program), session.stands_in)
 
 
@@ -104,9 +107,18 @@ def _with_all_held(session: Session, program: Any) -> Plan:
 
         arrays = session.holds(planned.graph)
         planned = replace(planned, host_bytes=arrays | pages_beside(session, planned, sum(arrays.values())))
+    elif session.stands_in:  # the same
+        session.foresee(beside=0 if session.holds is None else _arrays_of(session))
+        of_pages = OF_PAGES if session.sweeps else ()
+        if_wanted = {name: session.swept_if for name in planned.host_bytes if name.startswith(of_pages)}
+        pages = {f"{name}{when}": planned.host_bytes[name] for name, when in if_wanted.items()}
+        planned = replace(planned, host_bytes=pages)
     beside, held = engine.beside_bytes, sum(planned.host_bytes.values())
     after = max(0, engine.later_bytes - beside - held)
-    more = {"other arrays of the algorithm": beside, "more after the supersteps": after}
+    arrays_of = (
+        ("values of all ranks" if engine.in_ranks else "arrays of the algorithm") if session.stands_in else OTHERS
+    )
+    more = {arrays_of: beside, "more after the supersteps": after}
     return replace(planned, host_bytes=planned.host_bytes | {name: size for name, size in more.items() if size})
 
 
@@ -115,18 +127,30 @@ def _first_id(store: Any) -> int | str:
     return first.as_py() if hasattr(first, "as_py") else int(first)
 
 
-def _stand_in(session: Any, algorithm: Algorithm, own: dict[str, Any]) -> Any:
-    """A program that reads the pages that the page kernels of an algorithm do; their arrays count as held beside it."""
-    from gstream.algorithms.call_times import held_bytes
+def _stand_in(session: Session, algorithm: Algorithm, own: dict[str, Any]) -> Any:
+    """The program of an algorithm of page kernels that holds most, or one that reads the pages that they do. Raises
+    CapError as the run would."""
     from gstream.programs.sssp import SSSP
     from gstream.programs.wcc import WCC, WCC64
 
     session.stands_in = True
-    meta = session.meta
-    session.foresee(beside=held_bytes(algorithm, own, meta.vertices, meta.edges, meta.directed))
-    if algorithm.reads_weights(own):
+    if algorithm.topology == "out":
+        session.engine.way = "push"
+    if (program := algorithm.load(algorithm.check)(session, **own)) is not None:
+        session.stands_in, session.engine.way = False, ""
+        tables = {table.name: table for table in session.engine.graph.tables.values()}.values()
+        pages = sum(table.bytes_of(table.pages, session.weighs) for table in tables)
+        session.foresee(later=session.most_bytes + pages if session.most_bytes else 0)
+        return program
+    if session.weighs or algorithm.reads_weights(own):
         return SSSP(source=[own["source"] if own.get("source") else _first_id(session.store)])
     return WCC() if session.meta.id_bytes == 4 else WCC64()
+
+
+def _arrays_of(session: Session) -> int:
+    """Bytes of the arrays of page kernels (Session.check_memory), which take less where memory is short."""
+    room = session.engine.host_memory - session.least_pages(session.meta.weighted) - STAND_IN * session.meta.vertices
+    return max(session.least_bytes, min(session.most_bytes, room))
 
 
 def facts_of(

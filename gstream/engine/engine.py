@@ -103,7 +103,7 @@ class Engine(LiftedCaps):
         self._known: dict[bool, dict[str, PageTable]] = {False: {}, True: {}}  # page sets so far; True: with weights
         # What the caller holds beside programs and sweeps, in host memory and on each device, and what its call takes
         # in all after the program that runs.
-        self._peak = self.beside_bytes = self.beside_device_bytes = self.later_bytes = 0
+        self.peak = self.beside_bytes = self.beside_device_bytes = self.later_bytes = 0
 
     def __enter__(self) -> Engine:
         return self
@@ -274,7 +274,7 @@ class Engine(LiftedCaps):
                 converged = run.go()
                 value = run.values(stay)
                 self.sources.end_reading()
-                self._peak = max(self._peak, self._held_bytes() + plan.stored_values + values_bytes(plan, value))
+                self.note_peak(plan.stored_values + values_bytes(plan, value))
         except MemoryError as error:
             raise out_of_memory(plan.host_bytes) from error
         except BaseException:
@@ -382,13 +382,13 @@ class Engine(LiftedCaps):
 
     def note_peak(self, more: int = 0) -> None:
         """Take what is held now, with what the caller holds and `more` bytes, into the peak."""
-        self._peak = max(self._peak, self._held_bytes() + self.beside_bytes + more)
+        self.peak = max(self.peak, self._held_bytes() + self.beside_bytes + more)
 
     def add_counts(self, stats: RunStats) -> None:
         """Add what devices and caches counted since the last call, in runs and sweeps, to `stats`."""
         take_counts(stats, self.devices, self.cores, self.sources)
         self.note_peak()
-        stats.peak_memory_bytes = self._peak
+        stats.peak_memory_bytes = self.peak
 
     def _fill_stats(self, stats: RunStats, plan: Plan, supersteps: int) -> None:
         """Counted figures, and the planner's beside them."""

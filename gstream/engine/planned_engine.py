@@ -164,7 +164,7 @@ class PlannedEngine(Engine):
         self.memory, self.keeper, self.way, self.most_device_bytes = FRESH, None, "", None
         self.ranks, self.in_ranks, self.own = None, ranks > 1, OwnSlices(store, None, [])
         self._plans, self.swept, self._known = KnownPlans(), {}, {False: {}, True: {}}
-        self._peak = self.beside_bytes = self.beside_device_bytes = self.later_bytes = 0
+        self.peak = self.beside_bytes = self.beside_device_bytes = self.later_bytes = 0
         self._cap, self.lacks, self.capped = host_memory, 0, host_memory is not None
         if host_memory is not None and host_memory > machine.memory:
             raise UsageError(

@@ -94,6 +94,7 @@ class Sources:
             if have is not None and self._serves(have[0], plan) and (plan.resident or len(have) == count):
                 self.give(tables[name], plan.coded)
                 continue
+            have = None  # its memory goes before there is more
             self._drop(name)
             reader = (tables[name].opened or self._store.topology(name).reader)(direct=not plan.resident)
             with ExitStack() as undo:

@@ -12,9 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstream
-from gstream.algorithms.call_times import held_bytes
 from gstream.algorithms.communities import coarser, leiden, levels, moving
-from gstream.algorithms.registry import find_algorithm
 from gstream.algorithms.support.blocks import join_lists
 from gstream.algorithms.support.refusal import CertificateError
 from pagestore.errors import ResourceError, UsageError
@@ -272,9 +270,9 @@ def test_a_plan_says_what_a_run_will_hold(name):
     assert held / 1.3 <= planned <= held * 1.3
 
 
-def test_lists_are_counted_for_both_ends_and_weights_where_they_are_read():
-    louvain = find_algorithm("louvain")
-    plain, weighted = louvain.defaults, louvain.defaults | {"weighted": True}
-    assert held_bytes(louvain, plain, 100, 1000, False) == 48 * 100 + 13 * 1000
-    assert held_bytes(louvain, plain, 100, 1000, True) == 48 * 100 + 13 * 2000
-    assert held_bytes(louvain, weighted, 100, 1000, True) == 48 * 100 + 35 * 2000
+@pytest.mark.parametrize("weighted, bytes_an_end", [(False, 13), (True, 35)])
+@pytest.mark.parametrize("undirected", [False, True])
+def test_lists_are_counted_for_both_ends_and_weights_where_they_are_read(undirected, weighted, bytes_an_end):
+    counts = {"vertices": 10**6, "edges": 10**8, "machine": "dgx-h100", "undirected": undirected}
+    held = gstream.plan("louvain", weighted=weighted, **counts)["host_bytes"]
+    assert held["arrays of the algorithm"] == 48 * 10**6 + bytes_an_end * 2 * 10**8

@@ -69,6 +69,7 @@ def test_counts_and_the_store_that_has_them_give_one_plan(name, tmp_path):
     with gstream.open(example.stored(tmp_path)) as graph:
         meta = graph.store.meta
         counts = CountedStore(meta.vertices, meta.graph_edges, True, directed, page_bytes=meta.page_bytes)
+        counts.meta = replace(counts.meta, duplicates=meta.duplicates, self_loops=meta.self_loops)
         facts = [machine_facts(name, store, SLOW, {}, {}) for store in (graph.store, counts)]
     of_store, of_counts = (one["call_seconds"] for one in facts)
     assert of_store["least"] <= of_counts["usual"] <= of_store["most"]
@@ -110,7 +111,7 @@ def test_conversions_write_vertices_and_begin():
 
 
 def test_what_does_not_fit_a_machine_is_told():
-    facts = gstream.plan("msf", vertices=10**6, edges=10**10, weighted=True, undirected=True, machine="laptop")
+    facts = gstream.plan("ktruss", vertices=10**6, edges=10**10, undirected=True, machine="laptop")
     assert facts["seconds"] is None and facts["lacks"] > find_machine("laptop").memory
     for name in ("pagerank", "rwr", "katz", "hits", "closeness", "neural"):
         weighted = {"weighted": True} if name == "neural" else {}

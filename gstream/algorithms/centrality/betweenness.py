@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from gstream.algorithms.centrality import paths, tight_paths
+from gstream.algorithms.centrality.lengths import program_of_lengths
 from gstream.algorithms.centrality.path_search import PathSearch
 from gstream.algorithms.centrality.weighted_search import WeightedSearch, check_positive
 from gstream.algorithms.declaration import (
@@ -36,14 +37,17 @@ from gstream.algorithms.declaration import (
     Work,
 )
 from gstream.algorithms.support.arguments import source_ids
+from gstream.algorithms.support.lists import lists_bytes
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.simple import Simple, simple_lists
 from gstream.devices.ranks import of_first
 from gstream.hostcode.bitmaps import bitmap_bytes
+from gstream.language.program import Program
 from gstream.results.column import Answer, Column
 from pagestore.errors import UsageError
 
+WEIGHTED_BYTES = 33  # a vertex: levels, edges left, paths, two sums, bits
 ALGORITHM = Algorithm(
     "betweenness", "betweenness centrality, as in NetworkX",
     """Without k and source every vertex is a source: two sweeps a level of each. With source, shortest paths from there
@@ -59,7 +63,8 @@ ALGORITHM = Algorithm(
     ),
     proof=".betweenness_proof:certify_betweenness", proof_bytes=61,
     kept="28, weighted 8: sums; distances, paths and dependencies of one source", weights=NOT_NEGATIVE,
-    certificate="all values, but for a bound and a chance of 10^-6", topology="out", holds="32, weighted 56",
+    certificate="all values, but for a bound and a chance of 10^-6", topology="out",
+    check="check_betweenness", holds="32, weighted 56",
     units=(
         "..support.simple:note_ends",
         ".paths:begin_source step_on count_paths find_level add_dependencies close_source",
@@ -86,7 +91,7 @@ def run_betweenness(
         check_positive(session)
         walk = _WeightedDependencies(session, float(endpoints))
     else:
-        session.check_memory(vertices * (28 + session.id_dtype.itemsize) + 2 * bitmap_bytes(vertices))
+        check_betweenness(session, k)
         walk = _Dependencies(session, simple_lists(session, "out"), float(endpoints))
     levels = walk.from_sources(sources, drawn=k is not None)
     if np.isnan(walk.between).any():
@@ -114,6 +119,20 @@ def run_betweenness(
             "say nothing about the vertex itself. Draw 2 or more (--k 2)"
         )
     return [Column("betweenness", walk.between)], found | session.finish(levels, True, note)
+
+
+def check_betweenness(
+    session: Session, k: int | None = None, weighted: bool = False, source: Any = None, **_: Any
+) -> Program | None:
+    """Too little memory is said before any work; by weights, with the program that searches."""
+    vertices = session.meta.vertices
+    if weighted:
+        session.foresee(beside=vertices * WEIGHTED_BYTES)
+        return program_of_lengths(session)
+    held = vertices * (28 + session.id_dtype.itemsize) + 2 * bitmap_bytes(vertices)
+    numbers = vertices * (16 if k is None and source is None else 8)  # of a level's vertices, and of all sources
+    session.check_memory(held, most=held + lists_bytes(session, "out", numbers))
+    return None
 
 
 def drawn_sources(session: Session, k: int | None, seed: int | None, source: Any) -> np.ndarray:

@@ -22,12 +22,18 @@ ALGORITHM = Algorithm(
     "twice)",
     columns=("degree", "vertices"), rows=DEGREE,
     proof="certify_degrees", proof_bytes=43, certificate="every list counted",
-    holds="0", proof_units=(".residual_proofs:spread_rank",),
+    check="check_degrees", holds="0", proof_units=(".residual_proofs:spread_rank",),
     work=Work(edges=0.0, gpu_edges=0.0, vertices=3, gpu_vertices=3, moved=(0.0, 0.0), spread=1.6,
               read=(0, 0, 0), answer=16),
 )  # fmt: skip
 
-BLOCK = 1 << 20  # vertices whose degrees are in memory at once
+BLOCK, BLOCK_BYTES = 1 << 20, 13  # vertices whose degrees are in memory at once, and bytes of each, one way
+
+
+def check_degrees(session: Session) -> None:
+    """Nothing that grows past a block's degrees is held."""
+    session.sweeps = False
+    session.check_memory(0, most=BLOCK_BYTES * (1 + session.meta.directed) * min(BLOCK, session.meta.vertices))
 
 
 def run_degrees(session: Session) -> Answer:

@@ -29,6 +29,7 @@ from gstream.algorithms.density.triangles import check_join_memory, join_all
 from gstream.algorithms.support.caps import check_run_memory
 from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session
+from gstream.language.program import Program
 from gstream.results.column import Answer, Column
 from pagestore.errors import CapError
 
@@ -44,7 +45,7 @@ ALGORITHM = Algorithm(
         Option("log2m", WHOLE, 7, "2^N registers a counter, a byte each, 4 to 12"), SEED,
     ),
     proof="certify_stats", proof_bytes=60, certificate="degrees and strengths again; assortativity the other way",
-    holds="288, with 128 registers; before that 28, degrees, 2 bits a thread and blocks",
+    check="check_stats", holds="288, with 128 registers; before that 28, degrees, 2 bits a thread and blocks",
     units=(
         "..density.joins:count_higher gather_higher close_triangles", "gstream.programs.balls:Balls",
         ".residual_proofs:spread_rank spread_weighed",
@@ -60,7 +61,8 @@ WAYS = {"out": True, "in": False}  # strengths: whether edges are summed backwar
 def run_stats(session: Session, distances: bool = True, log2m: int = 7, seed: int = 0) -> Answer:
     """The columns of `degrees`; the summary has the figures. Those that nothing defines are nan, as the assortativity
     of a graph whose degrees are equal. Raises UsageError, ResourceError."""
-    _check(session, distances, log2m, seed)
+    check_stats(session, distances, log2m, seed)
+    session.begin_again()
     columns, _ = run_degrees(session)
     found: dict[str, Any] = degree_figures(session, columns)
     if session.meta.weighted:
@@ -85,25 +87,24 @@ def run_stats(session: Session, distances: bool = True, log2m: int = 7, seed: in
     return columns, found | session.finish(supersteps, converged)
 
 
-def _check(session: Session, distances: bool, log2m: int, seed: int) -> None:
-    """Too little memory is said before any work."""
-    estimated = program_of_hyperball(session, log2m, None, seed)
-    held = 40 * session.meta.vertices
+def check_stats(session: Session, distances: bool = True, log2m: int = 7, seed: int = 0) -> Program | None:
+    """Too little memory is said before any work. Returns the program that estimates distances, which holds most."""
+    errors, estimated = [], None
     checks: list[Callable[[], None]] = [
         lambda: check_join_memory(session, True),
-        lambda: session.check_memory(held, weights=session.meta.weighted),
+        lambda: session.check_memory(40 * session.meta.vertices, weights=session.meta.weighted),
     ]
     if distances:
+        estimated = program_of_hyperball(session, log2m, None, seed)
         checks.append(lambda: check_run_memory(session, estimated))
-    errors = []
     for check in checks:
         try:
             check()
         except CapError as error:
             errors.append(error)
-    session.begin_again()
     if errors:
         raise max(errors, key=lambda error: (error.option == errors[0].option, error.need))
+    return estimated
 
 
 def degree_figures(session: Session, columns: list[Column]) -> dict[str, Any]:

@@ -46,7 +46,8 @@ ALGORITHMS = (
         ),
         proof=".community_proofs:certify_leiden", proof_bytes=200,
         certificate="modularity summed again, communities connected",
-        weights=NOT_NEGATIVE, holds="82; 35 an edge each way, lists and smaller graphs; less where they do not fit",
+        check="check_leiden", weights=NOT_NEGATIVE,
+        holds="82; 35 an edge each way, lists and smaller graphs; less where they do not fit",
         units=(
             "..labelling.cdlp:gather_labels", ".moving:gather_weighted gather_visited gather_weighted_visited",
             ".gpu_moves:sum_strengths begin_visits count_visits list_visits leave_visits empty_tables fill_tables",
@@ -66,7 +67,7 @@ ALGORITHMS = (
             Option("max_levels", WHOLE, 32, "end after N levels"),
         ),
         proof=".community_proofs:certify_louvain", proof_bytes=200, certificate="modularity summed again",
-        weights=NOT_NEGATIVE,
+        check="check_louvain", weights=NOT_NEGATIVE,
         holds="48; 13 an edge each way, lists and smaller graphs; weighted 22 an edge each way more; less where they "
         "do not fit",
         units=(
@@ -82,6 +83,8 @@ ALGORITHMS = (
 MOST_ROUNDS = 64
 FEW = 1000  # a round in which at most one in so many vertices moves is the last, where more than one moves at once
 VERTEX_BYTES = 128  # arrays of all vertices, the lists' beginnings and sizes among them
+# A vertex, and an edge's end, of RMAT graphs, lists and smaller graphs: by whether they are refined, and weighted
+MOST_BYTES = {(True, False): (82, 35), (True, True): (82, 35), (False, False): (48, 13), (False, True): (48, 35)}
 TABLE_BYTES = 64  # of a thread's table, for each vertex that may be in it
 LIST_BYTES = 128  # of a list of a smaller graph, for each vertex that may be in it: a quarter of memory has room
 SLICE = 512  # vertices of a slice, up to MOST_SLICES slices
@@ -103,7 +106,7 @@ def _run(session: Session, refined: bool, weighted: bool, resolution: float, see
     check_resolution(resolution)
     if max_levels < 1:
         raise UsageError(f"--max-levels {max_levels}: must be at least 1. Or leave it out.")
-    later = _check_memory(session, weighted)
+    later = _check_memory(session, refined, weighted)
     where = np.arange(session.meta.vertices, dtype=session.id_dtype)
     session.reserve(where, where, where)
     stored = Stored(session, weighted, where, later)
@@ -148,7 +151,17 @@ def _try(
     return side, found, rounds
 
 
-def _check_memory(session: Session, weighted: bool) -> int:
+def check_leiden(session: Session, weighted: bool = False, **_: Any) -> None:
+    """Too little memory is said before any work."""
+    _check_memory(session, True, weighted)
+
+
+def check_louvain(session: Session, weighted: bool = False, **_: Any) -> None:
+    """Too little memory is said before any work."""
+    _check_memory(session, False, weighted)
+
+
+def _check_memory(session: Session, refined: bool, weighted: bool) -> int:
     """Bytes of all arrays of vertices. Raises ResourceError where memory has no room for these and some lists. What the
     error names has room for a list of all vertices, and for a table of that, as smaller graphs may have."""
     meta, wide = session.meta, session.id_dtype.itemsize // 4
@@ -156,7 +169,9 @@ def _check_memory(session: Session, weighted: bool) -> int:
     least = swept + lists_room(session, weighted)
     longest = (TABLE_BYTES + LIST_BYTES) * wide * max(meta.vertices, 8)
     pages = session.least_pages(weighted)
-    session.check_memory(least, weights=weighted, enough=lambda: least + 2 * (longest + pages))
+    a_vertex, an_end = MOST_BYTES[refined, weighted]
+    most = a_vertex * meta.vertices + an_end * (1 + meta.directed) * meta.edges
+    session.check_memory(least, weights=weighted, enough=lambda: least + 2 * (longest + pages), most=most)
     return swept
 
 

@@ -19,6 +19,7 @@ from gstream.hostcode.casts import u64
 from gstream.hostcode.intrinsics import compare_and_swap
 from gstream.hostcode.jit import helper, kernel
 from gstream.hostcode.page_words import claim, list_of, part_of, slots_of, vertex_of
+from pagestore.layout import HEAD_NEIGHBOURS
 
 LEAST_EDGES = 2  # a row of heads: then heads pay
 
@@ -236,7 +237,16 @@ class HostForest:
 
 def check_forest_memory(session: Session) -> None:
     """Raise ResourceError where memory lacks room for trees and degrees beside pages, or for the names at the end."""
-    session.check_memory(forest_bytes(session), names_bytes(session))
+    session.swept_if = ", if heads do not do" if heads_pay(session) else ""
+    session.check_memory(forest_bytes(session), names_bytes(session), most=most_forest_bytes(session))
+
+
+def most_forest_bytes(session: Session) -> int:
+    """What trees, degrees and heads take that stay, and names with them."""
+    ids, heads = session.id_dtype.itemsize, 0
+    if heads_pay(session):
+        heads = sum(map(session.head_rows, session.meta.topologies)) * HEAD_NEIGHBOURS * ids
+    return forest_bytes(session) + heads + max(0, names_bytes(session) - ids * session.meta.vertices)
 
 
 def forest_bytes(session: Session) -> int:

@@ -42,7 +42,7 @@ ALGORITHM = Algorithm(
     proof="certify_msf", proof_bytes=45, certificate="exact", weights=ANY,
     directed=False, otherwise="spanning forests are those of undirected graphs. Convert with --undirected.",
     kept="18 to 32: components, least edges of vertices, edges of the forest",
-    holds="26 to 32, reordered 4 more; of the answer 22 to 28 an edge",
+    check="check_msf", holds="26 to 32, reordered 4 more; of the answer 22 to 28 an edge",
     units=(".boruvka:scan_lists settle_shared",), proof_units=("check_edges",),
     work=Work(edges=10.5, gpu_edges=150.0, moved=(4.0, 8.0), spread=1.6, answer=24),
 )  # fmt: skip
@@ -106,7 +106,7 @@ def run_msf(session: Session) -> Answer:
     Summary: total_weight, forest_edges, trees. Raises UsageError (a directed store, or one without weights),
     ResourceError.
     """
-    _check_memory(session)
+    check_msf(session)
     source, target, weight, rounds = _grow(session)
     chosen = source != session.none
     source, target, weight = source[chosen], target[chosen], weight[chosen]
@@ -119,7 +119,7 @@ def run_msf(session: Session) -> Answer:
     return columns, found | session.finish(rounds, True)
 
 
-def _check_memory(session: Session) -> None:
+def check_msf(session: Session) -> None:
     """Too little memory is said before any work, and what all of a call takes with it."""
     vertices, ids = session.meta.vertices, session.id_dtype.itemsize
     weights = np.dtype(session.engine.graph.tables["out"].weight_dtype).itemsize

@@ -24,12 +24,13 @@ import numpy as np
 
 from gstream.algorithms.components import one_thread, strong
 from gstream.algorithms.components.component_proofs import certify_wcc
-from gstream.algorithms.components.forest import count_roots, least_natural, relabel
+from gstream.algorithms.components.forest import check_forest_memory, count_roots, least_natural, relabel
 from gstream.algorithms.components.wcc import run_wcc
 from gstream.algorithms.declaration import Algorithm, Work
 from gstream.algorithms.support.arguments import unreached
 from gstream.algorithms.support.array_sweep import join_falls
-from gstream.algorithms.support.lists import lists_of
+from gstream.algorithms.support.caps import count_one_topology
+from gstream.algorithms.support.lists import lists_bytes, lists_of
 from gstream.algorithms.support.refusal import check_said, refuse
 from gstream.algorithms.support.session import Session
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, list_bits, set_bits
@@ -41,7 +42,7 @@ from pagestore.sizes import show_things
 ALGORITHM = Algorithm(
     "scc", "strongly connected components, named by their least vertex",
     columns=("vertex", "component"), groups=True,
-    proof="certify_scc", proof_bytes=54, certificate="by its definition",
+    check="check_scc", proof="certify_scc", proof_bytes=54, certificate="by its definition",
     kept="13: components, parts, colours; at first what two searches reach",
     holds="17, at first as bfs",
     units=("cuda:components", "gstream.programs.bfs:BFS BFSBack", ".strong:mark_ends spread_colors collect"),
@@ -54,6 +55,7 @@ LONGEST = 1000  # supersteps of a search: where paths are longer, colours divide
 AT_ONCE = 1 << 23  # edges that one of the host's threads walks without searches: 0.1 s, or 3 s of a path in any order
 SWEEPS = 64  # of GPUs, or of a certificate of more edges, before one thread does what is left
 OPEN, SPREAD, COLLECT = 0, 1, 2  # stages of a round: it has not begun, colours spread, components are collected
+SEARCH_BYTES = 28  # a vertex, of a breadth-first search with heads
 TRIMS = 3  # sweeps of trimming in each round, as long as they find something; long chains fall by colours, too
 
 
@@ -62,7 +64,7 @@ def run_scc(session: Session) -> Answer:
     if not session.meta.directed:
         return run_wcc(session)
     vertices = session.meta.vertices
-    _check_memory(session)
+    check_scc(session)
     label = np.full(vertices, session.none, session.id_dtype)
     session.reserve(label)
     at_once = _patience(session) == 0 and not (session.resumes("label") or session.resumes("found"))
@@ -144,13 +146,24 @@ def _divide(session: Session, label: np.ndarray) -> int:
     return int(kept.rounds)
 
 
-def _check_memory(session: Session) -> None:
+def check_scc(session: Session) -> None:
     """Raise ResourceError if memory lacks room for degrees, for colours and bitmaps beside pages, or for the names at
     the end."""
     vertices, ids = session.meta.vertices, session.id_dtype.itemsize
+    if not session.meta.directed:
+        check_forest_memory(session)
+        return
     bits, degree = bitmap_bytes(vertices), session.engine.graph.degree_bytes
     names = vertices * 5 * ids + 3 * bits
-    session.check_memory(vertices * 3 * ids + 5 * bits, max(vertices * (2 * ids + 3 * degree), names))
+    alone = max(vertices * (2 * ids + 3 * degree), names)
+    walked = vertices * ids + lists_bytes(session, session.meta.topologies[0], vertices * (3 * ids + 8))
+    if _patience(session) == 0:
+        count_one_topology(session)
+        most = max(walked, 4 * ids * vertices)
+    else:  # label, part and found beside a search; what colours have, beside which the thread may walk
+        searched = vertices * (2 * ids + 1 + 2 * degree + SEARCH_BYTES)
+        most = max(searched, walked + vertices * (2 * ids + 2 * degree) + 5 * bits)
+    session.check_memory(vertices * 3 * ids + 5 * bits, alone, most=most)
 
 
 def _find_giant(session: Session, label: np.ndarray, part: np.ndarray) -> None:

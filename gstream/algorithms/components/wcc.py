@@ -32,6 +32,7 @@ from gstream.algorithms.components.forest import (
     count_roots,
     forest_bytes,
     least_members,
+    most_forest_bytes,
     most_frequent,
     names_bytes,
 )
@@ -152,7 +153,7 @@ def program_of_wcc(session: Session, start: Any = None) -> WCC:
     session.stands_in = True
     if start is None and session.engine.own.splits and session.engine.options.checkpoint is None:
         session.let_stay(proved=True)
-        session.holds = partial(held_by_slices, session)
+        session.holds, session.most_bytes = partial(held_by_slices, session), most_forest_bytes(session)
         session.engine.way = "pull" if session.gathers()[1] else "push"  # over one topology
         prove_by_slices(session, _labels(session))
     else:

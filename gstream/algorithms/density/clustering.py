@@ -13,10 +13,18 @@ import numpy as np
 from gstream.algorithms.declaration import NOT_NEGATIVE, WEIGHTED, Algorithm, Work
 from gstream.algorithms.density import weighted_joins
 from gstream.algorithms.density.joined import cuts_of, is_left, note_joined, nothing_joined
-from gstream.algorithms.density.triangles import higher_lists, join_all, joined_ways, most_higher
+from gstream.algorithms.density.triangles import (
+    check_join_memory,
+    higher_lists,
+    join_all,
+    joined_ways,
+    most_entries,
+    most_higher,
+)
 from gstream.algorithms.support.blocks import (
     VERTEX_BYTES,
     OnGpu,
+    block_bytes,
     check_block_memory,
     degrees_bytes,
     neighbours,
@@ -34,7 +42,7 @@ ALGORITHM = Algorithm(
     definition="LDBC's: edges among neighbours either way / d(d - 1) (directed NetworkX: Fagiolo's); simple "
     "graph",
     columns=("vertex", "lcc"), best="largest",
-    options=(WEIGHTED,),
+    options=(WEIGHTED,), check="check_lcc",
     proof=".clustering_proofs:certify_lcc", proof_bytes=37,
     certificate="64 vertices, counted again; by weights 16", weights=NOT_NEGATIVE,
     kept="12, weighted 16: edges between neighbours, neighbours",
@@ -52,6 +60,7 @@ ALGORITHM = Algorithm(
 
 def run_lcc(session: Session, weighted: bool = False) -> Answer:
     """Column lcc, float64. Raises ResourceError; UsageError where weights are asked for and edges are repeated."""
+    check_lcc(session, weighted)
     if weighted:
         lcc, rounds = _weighted(session)
     else:
@@ -66,7 +75,6 @@ def run_lcc(session: Session, weighted: bool = False) -> Answer:
 def _weighted(session: Session) -> tuple[np.ndarray, int]:
     """(coefficients by weights f8[V], rounds of the outer loop)."""
     _check_simple(session)
-    _check_memory(session)
     vertices, size = session.meta.vertices, neighbours(session)
     sums, degree, mutual = np.zeros(vertices), np.zeros(vertices, np.uint32), np.zeros(vertices, np.uint32)
     kept = session.keep(sums=sums, degree=degree, mutual=mutual, **nothing_joined(vertices))
@@ -111,10 +119,16 @@ def _check_simple(session: Session) -> None:
         )
 
 
-def _check_memory(session: Session) -> None:
+def check_lcc(session: Session, weighted: bool = False) -> None:
     """As of triangles."""
+    if not weighted:
+        check_join_memory(session, degrees=True)
+        return
     vertices, sizes = session.meta.vertices, neighbours_dtype(session).itemsize
     pages = session.least_pages(True) - session.least_pages()
-    held = 2 * sizes * vertices + 8 * vertices + 8 * (vertices + 1) + 8 * vertices + pages
-    alone = max(vertices * (8 + 8 + 2 * 8 + 1), degrees_bytes(session) + sizes * vertices)
-    check_block_memory(session, held, most_higher, np.dtype(np.uint64), 2, alone)
+    kept, dtype = (sizes + 8 + 8) * vertices, np.dtype(np.uint64)
+    held = kept + sizes * vertices + 8 * (vertices + 1) + 8 * vertices + pages
+    read = degrees_bytes(session)
+    alone = max(vertices * (8 + 8 + 2 * 8 + 1), read + sizes * vertices)
+    most = read + kept + block_bytes(session, most_entries(session), dtype)
+    check_block_memory(session, held, most_higher, dtype, 2, alone, most)

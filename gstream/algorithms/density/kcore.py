@@ -18,7 +18,8 @@ import numpy as np
 
 from gstream.algorithms.declaration import WHOLE, Algorithm, Option, Work
 from gstream.algorithms.density import peeling
-from gstream.algorithms.support.lists import OneThread
+from gstream.algorithms.support.blocks import degrees_bytes
+from gstream.algorithms.support.lists import OneThread, lists_bytes
 from gstream.algorithms.support.refusal import check_said, refuse, refuse_vertices
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
@@ -35,7 +36,8 @@ ALGORITHM = Algorithm(
     columns=("vertex", "core"), best="largest",
     options=(Option("k", WHOLE, None, "the vertices of the N-core; default: all core numbers"),),
     kept="5: degrees that are left",
-    proof="certify_kcore", proof_bytes=25, certificate="by its definition", topology="both", holds="5",
+    check="check_kcore", proof="certify_kcore", proof_bytes=25, certificate="by its definition", topology="both",
+    holds="5",
     units=("..support.simple:note_ends count_simple", ".peeling:settle find_next open_next peel"),
     proof_units=(".peeling:count_not_below take_layers",),
     work=Work(edges=9.0, gpu_edges=120.0, moved=(10.0, 60.0), spread=2.0, answer=4),
@@ -48,7 +50,7 @@ def run_kcore(session: Session, k: int | None = None) -> Answer:
     """Column core: core numbers; with k, column in_core: 1 in the k-core, else 0. Raises UsageError."""
     if k is not None and k < 0:
         raise UsageError(f"--k {k}: is negative; it counts neighbours. Pass 0 or more, or leave it out.")
-    _check_memory(session)
+    check_kcore(session)
     lists = both_ways(session)
     degree = np.zeros(session.meta.vertices, simple_dtype(session, len(lists)))
     if session.resumes("count"):
@@ -68,10 +70,14 @@ def run_kcore(session: Session, k: int | None = None) -> Answer:
     return [Column("core", degree)], {"largest_core": int(degree.max(initial=0))} | session.finish(rounds, True)
 
 
-def _check_memory(session: Session) -> None:
+def check_kcore(session: Session, k: int | None = None) -> None:
     """Raise ResourceError where memory lacks room for degrees and bitmaps beside pages."""
     vertices, ways = session.meta.vertices, 1 + session.meta.directed
-    session.check_memory(vertices * simple_dtype(session, ways).itemsize + (3 + ways) * bitmap_bytes(vertices))
+    held = vertices * simple_dtype(session, ways).itemsize + (3 + ways) * bitmap_bytes(vertices)
+    counted = session.meta.duplicates or session.meta.self_loops
+    names, queue = ("out", "in")[:ways], vertices * session.id_dtype.itemsize
+    most = held + (0 if counted else degrees_bytes(session)) + sum(lists_bytes(session, name) for name in names) + queue
+    session.check_memory(held, most=most)
 
 
 class Peeling:

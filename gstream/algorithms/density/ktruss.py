@@ -10,7 +10,7 @@ one block is not read again for that.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,18 @@ from gstream.algorithms.declaration import EDGE, WHOLE, Algorithm, Option, Work
 from gstream.algorithms.density import truss
 from gstream.algorithms.density.edge_layout import BITS, firsts_of, move_bits, move_edges
 from gstream.algorithms.density.joined import is_left, note_joined, nothing_joined
-from gstream.algorithms.density.triangles import Lists, entries_dtype, higher_lists, joined_ways, most_higher
+from gstream.algorithms.density.triangles import (
+    Lists,
+    entries_dtype,
+    higher_lists,
+    joined_ways,
+    most_entries,
+    most_higher,
+)
 from gstream.algorithms.support.blocks import (
     ROOM_SHARE,
     OnGpu,
+    block_bytes,
     check_block_memory,
     degrees_bytes,
     head_of,
@@ -46,7 +54,8 @@ ALGORITHM = Algorithm(
     columns=("source", "target", "truss"), rows=EDGE, best="largest",
     options=(Option("k", WHOLE, None, "the edges of the N-truss; default: all truss numbers"),),
     proof=".truss_proof:certify_ktruss", proof_bytes=41, certificate="by its definition, whole lists",
-    directed=False, otherwise="trusses are those of undirected graphs. Convert with --undirected.",
+    check="check_ktruss", directed=False,
+    otherwise="trusses are those of undirected graphs. Convert with --undirected.",
     kept="4.4 an edge: triangles that are left, or truss numbers",
     holds="12; 4.4 an edge, of the answer 28 more; blocks",
     units=(
@@ -57,6 +66,7 @@ ALGORITHM = Algorithm(
     work=Work(edges=29.0, gpu_edges=170.0, joins=True, moved=(2.0, 8.0), spread=2.5, answer=0),
 )  # fmt: skip
 
+SHARES = 4  # of memory: two blocks, and as much again for edges that are taken off
 VERTEX_BYTES = 24  # of a block: where a vertex's entries start and end, and where its dying edges end
 Room = tuple[np.ndarray, np.ndarray]  # of the dying edges of a block: where each vertex's end, and their places
 
@@ -110,8 +120,8 @@ class Edges:
 
     def __init__(self, session: Session, numbers: bool) -> None:
         """numbers: whether the answer will have the edges' truss numbers. Raises ResourceError."""
-        support = np.dtype(np.uint32 if session.meta.vertices < 1 << 32 else np.uint64)
-        later = _check_memory(session, support.itemsize, numbers)
+        check_ktruss(session, None if numbers else 0)
+        later, support = _bytes_of_edges(session, numbers)[0], support_dtype(session)
         self.session, size = session, neighbours(session)
         session.reserve(size)
         entry_bytes = 2 * entries_dtype(session).itemsize + support.itemsize + 2 / 8
@@ -168,6 +178,7 @@ class Edges:
             if further:
                 kept.present[:] = self.alive
         rooms = [self._room() for _ in range(self.lists.rooms)]
+        session.reserve(*chain(*rooms))
         items, edges = -(-len(self.alive) // truss.WORDS), len(self.support)
         marks = (self.alive, self.support, self.dying, last, level)
         with Resident(session, *self._kept(rooms, marks)) as resident:
@@ -178,6 +189,7 @@ class Edges:
                 self._lose(resident, rooms)
                 resident.each(truss.take_dying, items, self.alive, self.dying, self.support, level, items=edges)
             resident.forget(self.dying)
+        session.release(*chain(*rooms))
         kept.end()
         return int(last.max())
 
@@ -198,9 +210,7 @@ class Edges:
     def _room(self) -> Room:
         """Room for the dying edges of a block."""
         blocks = self.lists.blocks
-        after, places = np.empty(blocks.most_vertices, np.uint64), np.empty(blocks.most_entries, blocks.dtype)
-        self.session.reserve(after, places)
-        return after, places
+        return np.empty(blocks.most_vertices, np.uint64), np.empty(blocks.most_entries, blocks.dtype)
 
     def _kept(self, rooms: list[Room], marks: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
         """What a GPU may keep, where there is one block; several would have to be gathered anew in every round."""
@@ -224,7 +234,7 @@ class Edges:
         session, count = self.session, int(count_bits(bits))
         source, target = np.empty(count, session.id_dtype), np.empty(count, session.id_dtype)
         number, filled = np.zeros(count if numbers else 0, self.support.dtype), np.zeros(1, np.uint64)
-        session.reserve(source, target, number, number)
+        session.reserve(source, target, number)
         for block in range(len(self.parts)):
             lists, first = self.lists.lists(block), self.firsts[block]
             session.each(truss.list_edges, *lists.arrays, first, bits, self.support, filled, source, target, number)
@@ -232,20 +242,40 @@ class Edges:
         return columns, number[order] if numbers else number
 
 
-def _check_memory(session: Session, support_bytes: int, numbers: bool) -> int:
-    """Bytes of all edges and of the answer, at most. Too little memory for them is said before any work."""
-    meta, ids, sizes = session.meta, session.id_dtype.itemsize, neighbours_dtype(session).itemsize
-    entries = (meta.edges - meta.self_loops) // 2
-    rows = entries - max(0, meta.duplicates - meta.self_loops)  # edges apart; self-loops may be duplicates, too
+def support_dtype(session: Session) -> np.dtype:
+    """Of the triangles of an edge."""
+    return np.dtype(np.uint32 if session.meta.vertices < 1 << 32 else np.uint64)
+
+
+def check_ktruss(session: Session, k: int | None = None) -> None:
+    """Too little memory for all edges and the answer is said before any work."""
+    meta, sizes = session.meta, neighbours_dtype(session).itemsize
+    entries, dtype = most_entries(session), entries_dtype(session)
     if session.proof_bytes:
-        session.proof_bytes += rows * (4 * ids + 24)
-    dtype, shares = entries_dtype(session), 4  # two blocks, and as much again for edges that are taken off
-    block = least_room(session, 0, dtype, shares) // (ROOM_SHARE * shares)  # bytes, of which two in a row have more
-    blocks = 2 * (entries * dtype.itemsize + meta.vertices * BLOCK_VERTEX_BYTES) // block + 1
-    padded = entries + BITS * blocks
-    later = padded * support_bytes + (2 + numbers) * bitmap_bytes(padded)
-    later += rows * (3 * ids + 16 + 2 * support_bytes * numbers)
+        session.proof_bytes += _most_rows(session) * (4 * session.id_dtype.itemsize + 24)
+    later, of_edges = _bytes_of_edges(session, numbers=k is None)
     held = 2 * sizes * meta.vertices + 8 * (meta.vertices + 1) + later
-    alone = degrees_bytes(session) + sizes * meta.vertices
-    check_block_memory(session, held, most_higher, dtype, shares, alone)
-    return later
+    read = degrees_bytes(session) + sizes * meta.vertices
+    most = read + block_bytes(session, entries, dtype) + of_edges
+    check_block_memory(session, held, most_higher, dtype, SHARES, read, most)
+
+
+def _most_rows(session: Session) -> int:
+    """Edges apart; self-loops may be duplicates, too."""
+    return most_entries(session) - max(0, session.meta.duplicates - session.meta.self_loops)
+
+
+def _bytes_of_edges(session: Session, numbers: bool) -> tuple[int, int]:
+    """(bytes of all edges and of the answer at most, however small blocks are; the same with one block, and with the
+    places of edges that are taken off, where these are more than the answer)."""
+    vertices, ids, support = session.meta.vertices, session.id_dtype.itemsize, support_dtype(session).itemsize
+    entries, dtype = most_entries(session), entries_dtype(session)
+    block = least_room(session, 0, dtype, SHARES) // (ROOM_SHARE * SHARES)  # bytes, of which two in a row have more
+    blocks = 2 * (entries * dtype.itemsize + vertices * BLOCK_VERTEX_BYTES) // block + 1
+    answer = _most_rows(session) * (3 * ids + 16 + support * numbers)
+    taken_off = entries * dtype.itemsize + 8 * vertices
+
+    def kept(edges: int) -> int:
+        return edges * support + (2 + numbers) * bitmap_bytes(edges)
+
+    return kept(entries + BITS * blocks) + answer, kept(entries) + max(taken_off, answer)

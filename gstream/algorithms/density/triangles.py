@@ -25,6 +25,7 @@ from gstream.algorithms.support.blocks import (
     Blocks,
     OnGpu,
     Range,
+    block_bytes,
     check_block_memory,
     degrees_bytes,
     gather,
@@ -41,7 +42,7 @@ ALGORITHM = Algorithm(
     definition="simple graph: no self-loops, repeated edges once",
     columns=("vertex", "triangles"), best="largest",
     proof=".triangle_proofs:certify_triangles", proof_bytes=37, certificate="64 vertices, counted again; the sum",
-    directed=False,
+    check="check_join_memory", directed=False,
     otherwise="triangles are counted in undirected graphs. Convert with --undirected, or run lcc.",
     kept="8: edges between neighbours",
     holds="24, degrees, 2 bits a thread; blocks",
@@ -109,15 +110,24 @@ def join_all(session: Session, degrees: bool, mutual: np.ndarray | None = None) 
     return arcs, degree, len(lists.blocks)
 
 
-def check_join_memory(session: Session, degrees: bool) -> None:
+def check_join_memory(session: Session, degrees: bool = False) -> None:
     """Too little memory is said before any work, and what all of a call takes with it."""
     vertices, sizes = session.meta.vertices, neighbours_dtype(session).itemsize
     threads = 0 if session.on_gpus else session.engine.workers.threads
     arcs, before = 8 * vertices, 8 * (vertices + 1)
-    held = 2 * sizes * vertices + arcs + before + 4 * vertices * degrees + 8 * threads * -(-vertices // 32)
+    kept = sizes * vertices + arcs + 4 * vertices * degrees + 8 * threads * -(-vertices // 32)
+    held = kept + sizes * vertices + before
     answer = arcs + vertices * (4 + 2 * 8 + 1) if degrees else arcs
-    alone = max(answer, degrees_bytes(session) + sizes * vertices)
-    check_block_memory(session, held, most_higher, entries_dtype(session), 2, alone)
+    read = degrees_bytes(session)
+    alone = max(answer, read + sizes * vertices)
+    dtype = entries_dtype(session)
+    most = read + kept + block_bytes(session, most_entries(session), dtype)
+    check_block_memory(session, held, most_higher, dtype, 2, alone, most)
+
+
+def most_entries(session: Session) -> int:
+    """Of all lists of higher neighbours, repeated ones too: an edge is in one of them."""
+    return (session.meta.edges - session.meta.self_loops) // (1 if session.meta.directed else 2)
 
 
 def most_higher(session: Session) -> int:
@@ -168,6 +178,7 @@ def higher_lists(
     if len(blocks) > 1:
         session.release(blocks.before)
         blocks = Blocks(session, higher, dtype, 2 * (1 + beside), replace(on_gpu, blocks=2), later, cuts)
+    session.release(higher)
     return HigherLists(session, blocks, size, mutual, weights)
 
 

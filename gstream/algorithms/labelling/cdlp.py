@@ -17,6 +17,7 @@ from gstream.algorithms.declaration import Algorithm, Work, exactly
 from gstream.algorithms.support.blocks import (
     Blocks,
     OnGpu,
+    block_bytes,
     check_block_memory,
     degrees_bytes,
     gather,
@@ -24,6 +25,7 @@ from gstream.algorithms.support.blocks import (
     most_neighbours,
     neighbours,
 )
+from gstream.algorithms.support.edgerows import natural_bytes
 from gstream.algorithms.support.listsort import new_stack, sort_range
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
@@ -42,7 +44,7 @@ ALGORITHM = Algorithm(
     definition="LDBC's: rounds all at once, ties to the least label; repeated edges and two-way neighbours "
     "count each",
     columns=("vertex", "community"), groups=True,
-    options=(exactly(10, "N rounds, fewer where nothing changes"),),
+    options=(exactly(10, "N rounds, fewer where nothing changes"),), check="check_cdlp",
     certificate="none: a label follows from the labels of the round before, which are gone",
     kept="4: labels",
     holds="16, degrees; blocks", units=("gather_labels",),
@@ -50,6 +52,7 @@ ALGORITHM = Algorithm(
 )  # fmt: skip
 
 FIRST_BYTES = 8  # `Blocks` holds one element more than there are vertices
+LABELS = 1 << 16  # that are looked at in one go
 CURSOR_BYTES = 8  # of a vertex of a block, beside labels of its neighbours
 
 RUN = 64  # vertices that one claim takes
@@ -143,9 +146,7 @@ def run_cdlp(session: Session, iterations: int = 10) -> Answer:
     """Column community: the label of each vertex after `iterations` rounds. Raises UsageError, ResourceError."""
     if iterations < 0:
         raise UsageError(f"--iterations {iterations}: is negative; it counts rounds. Pass 0 or more.")
-    alone = degrees_bytes(session) + session.meta.vertices * 2 * session.id_dtype.itemsize
-    held = session.meta.vertices * (2 * session.id_dtype.itemsize + 8)
-    check_block_memory(session, held + FIRST_BYTES, most_neighbours, session.id_dtype, alone=alone)
+    check_cdlp(session)
     natural = session.meta.order == "natural"
     label = np.arange(session.meta.vertices, dtype=session.id_dtype) if natural else session.natural_ids().copy()
     fresh = np.empty_like(label)
@@ -180,5 +181,23 @@ def run_cdlp(session: Session, iterations: int = 10) -> Answer:
             kept.boundary()
         resident.forget(entries, cursor)
     kept.end()
-    found = {"communities": int(np.count_nonzero(np.bincount(label)))} if len(label) else {"communities": 0}
+    found = {"communities": count_communities(label)}
     return [Column("community", label, holds="natural")], found | session.finish(kept.rounds, True)
+
+
+def count_communities(label: np.ndarray) -> int:
+    """How many labels occur, which are below their number."""
+    there = np.zeros(len(label), np.bool_)
+    for first in range(0, len(label), LABELS):
+        there[label[first : first + LABELS]] = True
+    return int(np.count_nonzero(there))
+
+
+def check_cdlp(session: Session, iterations: int = 10) -> None:
+    """Too little memory is said before any work."""
+    vertices, labels = session.meta.vertices, session.meta.vertices * 2 * session.id_dtype.itemsize
+    read, named = degrees_bytes(session), natural_bytes(session)
+    ends = (1 + session.meta.directed) * session.meta.edges
+    most = read + named + labels + block_bytes(session, ends, session.id_dtype) + vertices
+    held = labels + 8 * vertices + FIRST_BYTES
+    check_block_memory(session, held, most_neighbours, session.id_dtype, alone=read + labels, most=most)

@@ -24,7 +24,7 @@ from gstream.algorithms.labelling import palette
 from gstream.algorithms.support.array_sweep import join_falls
 from gstream.algorithms.support.blocks import degrees_bytes, most_neighbours, neighbours, neighbours_dtype
 from gstream.algorithms.support.edgerows import natural_bytes, natural_names
-from gstream.algorithms.support.lists import OneThread
+from gstream.algorithms.support.lists import OneThread, lists_bytes
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
@@ -41,10 +41,21 @@ ALGORITHM = Algorithm(
     columns=("vertex", "color"), best="first",
     proof="certify_coloring", proof_bytes=30, certificate="by its definition",
     kept="17: colours, colours of neighbours, neighbours ahead that have none",
-    holds="17, degrees at first, reordered 4 more then",
+    check="check_coloring", holds="17, degrees at first, reordered 4 more then",
     units=(".palette:count_ahead give_colors tell_behind",), proof_units=(".palette:check_colors",),
     work=Work(edges=9.1, gpu_edges=300.0, moved=(10.0, 100.0), spread=2.0, answer=4),
 )  # fmt: skip
+
+
+def check_coloring(session: Session) -> None:
+    """Too little memory is said before any work."""
+    vertices, ways = session.meta.vertices, ("out", "in")[: 1 + session.meta.directed]
+    a_vertex = 2 * neighbours_dtype(session).itemsize + palette.NO_COLOR.itemsize + 8  # bytes, window of 64 bits
+    swept = vertices * a_vertex + 3 * bitmap_bytes(vertices) + natural_bytes(session)
+    queue = (vertices + most_neighbours(session)) * session.id_dtype.itemsize
+    lists = sum(lists_bytes(session, name) for name in ways) - vertices * neighbours_dtype(session).itemsize
+    read = degrees_bytes(session)
+    session.check_memory(swept, max(read, swept), most=swept + read + max(0, lists + queue))
 
 
 def run_coloring(session: Session) -> Answer:
@@ -52,9 +63,7 @@ def run_coloring(session: Session) -> Answer:
     vertices, directed = session.meta.vertices, session.meta.directed
     names = [name for name in ("out", "in")[: 1 + directed] if session.store.has(name)]
     single = directed and len(names) == 1
-    a_vertex = 2 * neighbours_dtype(session).itemsize + palette.NO_COLOR.itemsize + 8  # bytes, window of 64 bits
-    swept = vertices * a_vertex + 3 * bitmap_bytes(vertices) + natural_bytes(session)
-    session.check_memory(swept, max(degrees_bytes(session), swept))
+    check_coloring(session)
     goes_on = session.resumes("color")
     size = np.zeros(0, neighbours_dtype(session)) if goes_on else neighbours(session)
     color, window = np.full(vertices, palette.NO_COLOR), np.zeros(vertices, np.uint64)

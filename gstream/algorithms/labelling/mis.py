@@ -21,6 +21,7 @@ import numpy as np
 
 from gstream.algorithms.declaration import Algorithm, Work
 from gstream.algorithms.support.blocks import degrees_bytes, neighbours, neighbours_dtype
+from gstream.algorithms.support.caps import count_one_topology
 from gstream.algorithms.support.edgerows import natural_bytes, natural_names
 from gstream.algorithms.support.refusal import check_edges, check_said, refuse, refuse_vertices
 from gstream.algorithms.support.session import Session
@@ -39,7 +40,7 @@ ALGORITHM = Algorithm(
     columns=("vertex", "in_set"), best="largest",
     proof="certify_mis", proof_bytes=6, certificate="by its definition",
     kept="1: whether in the set, out or open",
-    holds="5 and degrees, reordered 4 more",
+    check="check_mis", holds="5 and degrees, reordered 4 more",
     units=("block push_out",), proof_units=("check_set",),
     work=Work(edges=1.9, gpu_edges=30.0, moved=(2.0, 5.0), spread=1.8, answer=1),
 )  # fmt: skip
@@ -128,12 +129,19 @@ def check_set(record, inside, covered, failure):
             covered[u] = 1
 
 
+def check_mis(session: Session) -> None:
+    """Too little memory is said before any work."""
+    vertices = session.meta.vertices
+    narrow = vertices * (1 + neighbours_dtype(session).itemsize) + 2 * bitmap_bytes(vertices)
+    held, read = narrow + natural_bytes(session), degrees_bytes(session)
+    count_one_topology(session)
+    session.check_memory(held, max(read, held), most=held + read + vertices)
+
+
 def run_mis(session: Session) -> Answer:
     """Column in_set: 1 for vertices of the set, else 0."""
     vertices, name, single = session.meta.vertices, session.meta.topologies[0], session.meta.directed
-    narrow = vertices * (1 + neighbours_dtype(session).itemsize) + 2 * bitmap_bytes(vertices)
-    named = natural_bytes(session)
-    session.check_memory(narrow + named, max(degrees_bytes(session), narrow + named))
+    check_mis(session)
     state, size = np.zeros(vertices, np.uint8), neighbours(session)
     blocked, undecided = bitmap(vertices), bitmap(vertices)
     session.reserve(state, size, blocked, undecided)

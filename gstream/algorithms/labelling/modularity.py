@@ -47,7 +47,7 @@ ALGORITHM = Algorithm(
         WEIGHTED, RESOLUTION, EITHER_WAY,
     ),
     proof="certify_modularity", proof_bytes=100, certificate="weights between communities summed again, and strengths",
-    weights=NOT_NEGATIVE, holds="64, reordered 4 more",
+    check="check_modularity", weights=NOT_NEGATIVE, holds="64, reordered 4 more",
     units=("sum_inside sum_inside_weighed", "..centrality.residual_proofs:spread_rank spread_weighed"),
     proof_units=("sum_between sum_between_weighed",),
     work=Work(edges=11.0, gpu_edges=1.0, vertices=110, gpu_vertices=60, moved=(1.0, 3.0), spread=2.5, answer=16),
@@ -91,6 +91,11 @@ sum_inside = sum_inside_weighed.of_unit_weights("sum_inside")
 sum_between = sum_between_weighed.of_unit_weights("sum_between")
 
 
+def check_modularity(session: Session, weighted: bool = False, **_: Any) -> None:
+    """Too little memory is said before any work."""
+    session.check_memory(VERTEX_BYTES * session.meta.vertices, weights=weighted)
+
+
 def run_modularity(
     session: Session, partition: Any = None, weighted: bool = False, resolution: float = 1.0, undirected: bool = False
 ) -> Answer:
@@ -100,7 +105,7 @@ def run_modularity(
     Raises UsageError, InputError (a vertex in no community, or in two)."""
     check_resolution(resolution)
     vertices = session.meta.vertices
-    session.check_memory(VERTEX_BYTES * vertices, weights=weighted)
+    check_modularity(session, weighted)
     side = given_communities(session, partition)
     inside, loops = np.zeros(vertices), np.zeros(vertices)
     session.reserve(side, inside, loops)

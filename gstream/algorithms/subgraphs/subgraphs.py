@@ -37,7 +37,7 @@ from gstream.algorithms.declaration import (
 from gstream.algorithms.subgraphs import extract
 from gstream.algorithms.subgraphs.edge_table import Chosen, EdgeTable
 from gstream.algorithms.support.arguments import source_ids, unreached
-from gstream.algorithms.support.caps import check_run_memory
+from gstream.algorithms.support.caps import check_run_memory, count_one_topology
 from gstream.algorithms.support.edgerows import natural_names
 from gstream.algorithms.support.portions import portions
 from gstream.algorithms.support.refusal import check_said, refuse
@@ -48,6 +48,7 @@ from gstream.algorithms.traversal.distance_proofs import certify_khop, certify_s
 from gstream.algorithms.traversal.sssp import program_for, run_sssp
 from gstream.engine.sweep_state import Arrays
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, bits_where, count_bits
+from gstream.language.program import Program
 from gstream.programs.bfs import BFS
 from gstream.results.column import Answer
 from pagestore.errors import UsageError
@@ -61,7 +62,7 @@ ALGORITHMS = (
         columns=("source", "target", "weight"), rows=STORED_EDGE, options=(NODES,),
         proof="certify_subgraph", proof_bytes=8, certificate="exact, by hashes",
         kept="0.25: sets; rows of each page",
-        holds="2, reordered and undirected 4 more",
+        check="check_sets", holds="2, reordered and undirected 4 more",
         units=(".extract:count_edges",), proof_units=(".extract:sum_edges sum_plain_edges",),
         work=Work(edges=1.55, gpu_edges=50.0, moved=(1.0, 1.0), spread=3.0, answer=2),
     ),
@@ -75,7 +76,7 @@ ALGORITHMS = (
         ),
         proof="certify_egonet", proof_bytes=15, certificate="exact, by hashes",
         kept="4, weighted 8, then 0.25: distances, then sets; rows of each page", weights=NOT_NEGATIVE,
-        holds="as bfs or sssp, and 2",
+        check="check_egonet", holds="as bfs or sssp, and 2",
         units=(
             "gstream.programs.bfs:BFS", "gstream.programs.sssp:SSSP64 SSSPInteger", "..traversal.bothways:step_both",
             ".extract:count_edges",
@@ -99,7 +100,7 @@ ALGORITHMS = (
         ),
         proof="certify_cross", proof_bytes=8, certificate="exact, by hashes",
         kept="0.25: sets; rows of each page",
-        holds="2, reordered and undirected 4 more",
+        check="check_sets", holds="2, reordered and undirected 4 more",
         units=(".extract:count_edges",), proof_units=(".extract:sum_edges sum_plain_edges",),
         work=Work(edges=1.1, gpu_edges=50.0, moved=(1.0, 1.0), spread=3.0, answer=2),
     ),
@@ -111,7 +112,7 @@ def run_subgraph(session: Session, nodes: Any) -> tuple[Chosen, dict[str, Any]]:
 
     Raises UsageError (no vertices, or one that is not in the graph), InputError (a file that can't be read).
     """
-    _check_memory(session)
+    check_sets(session)
     inside = _bits(session, nodes, "subgraph", "node")
     return _choose(session, inside, inside, 1, of=(inside,))
 
@@ -125,13 +126,7 @@ def run_egonet(
 
     Raises UsageError (no source, or one that is not in the graph; a radius that means nothing).
     """
-    _check_ego(session, radius, undirected, weighted)
-    swept = session.meta.vertices + _sets_bytes(session)
-    if undirected and session.meta.directed:  # distances, too
-        session.check_memory(4 * session.meta.vertices + swept)
-    else:
-        search = program_for(session.meta, float64=True) if weighted else BFS
-        check_run_memory(session, search(source=source_ids(source, "egonet")), later=swept + session.least_pages())
+    check_egonet(session, source, radius, undirected=undirected, weighted=weighted)
     if session.resumes("sources"):  # the search is over
         inside, rounds = bitmap(session.meta.vertices), 0
     else:
@@ -140,12 +135,27 @@ def run_egonet(
     return _choose(session, inside, inside, rounds + 1, of=())
 
 
+def check_egonet(
+    session: Session, source: Any, radius: float = 1, center: bool = True, undirected: bool = False,
+    weighted: bool = False,
+) -> Program | None:  # fmt: skip
+    """Too little memory is said before any work. Returns the program that searches. Raises UsageError as the run."""
+    _check_ego(session, radius, undirected, weighted)
+    swept = session.meta.vertices + _sets_bytes(session)
+    if undirected and session.meta.directed:  # distances, too
+        session.check_memory(4 * session.meta.vertices + swept)
+        return None
+    search = (program_for(session.meta, float64=True) if weighted else BFS)(source=source_ids(source, "egonet"))
+    check_run_memory(session, search, later=swept + session.least_pages())
+    return search
+
+
 def run_cross(session: Session, nodes: Any, targets: Any = None) -> tuple[Chosen, dict[str, Any]]:
     """The edges from `nodes` to `targets`, or to all other vertices; each user IDs, or the path of a file of them.
 
     Raises UsageError (no vertices, or one that is not in the graph), InputError (a file that can't be read).
     """
-    _check_memory(session)
+    check_sets(session)
     here = _bits(session, nodes, "cross", "node")
     there = ~here if targets is None else _bits(session, targets, "cross", "target")
     return _choose(session, here, there, 1, of=(here, there))
@@ -173,9 +183,10 @@ def _choose(
     return chosen, found | session.finish(kept.rounds, True)
 
 
-def _check_memory(session: Session) -> None:
+def check_sets(session: Session, **_: Any) -> None:
     """Raise ResourceError if memory lacks room for two sets and names beside pages, or for one set while it is read."""
     vertices = session.meta.vertices
+    count_one_topology(session)
     session.check_memory(_sets_bytes(session), vertices + bitmap_bytes(vertices))
 
 

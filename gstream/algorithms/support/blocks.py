@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -162,15 +163,22 @@ def least_room(session: Session, longest: int, dtype: np.dtype, shares: int = 1)
 
 
 def check_block_memory(
-    session: Session, held: int, longest: Callable[[Session], int], dtype: np.dtype, shares: int = 1, alone: int = 0
-) -> None:
+    session: Session, held: int, longest: Callable[[Session], int], dtype: np.dtype, shares: int = 1, alone: int = 0,
+    most: int = 0,
+) -> None:  # fmt: skip
     """`session.check_memory` of a call that works on blocks beside `held` bytes.
 
     longest: finds a bound of the entries of a list, as these are not counted yet. An error names bytes that do for such
-    a list. None is raised for fewer bytes that may do.
+    a list. None is raised for fewer bytes that may do. most: with a block of all lists.
     """
     swept = held + least_room(session, 0, dtype, shares) - session.least_pages()
-    session.check_memory(swept, alone, enough=lambda: held + least_room(session, longest(session), dtype, shares))
+    least = partial(least_room, session, dtype=dtype, shares=shares)
+    session.check_memory(swept, alone, enough=lambda: held + least(longest(session)), most=most)
+
+
+def block_bytes(session: Session, entries: int, dtype: np.dtype) -> int:
+    """Of one block of all lists: its entries, where those of each vertex start, before which vertex, and a cursor."""
+    return entries * dtype.itemsize + (8 + VERTEX_BYTES) * (session.meta.vertices + 1)
 
 
 def gather(

@@ -45,6 +45,12 @@ def check_run_memory(
         raise max((error for error in refused if error.option == refused[0].option), key=lambda error: error.need)
 
 
+def count_one_topology(session: Session) -> None:
+    """Let a plan count the pages of the first topology alone, which the call sweeps."""
+    if session.stands_in:
+        session.engine.way = "push" if session.meta.topologies[0] == "out" else "pull"
+
+
 def _refusals(session: Session, programs: tuple[Any, ...]) -> list[CapError]:
     """What runs of the programs would raise for too little memory."""
     found = []

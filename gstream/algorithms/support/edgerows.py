@@ -12,19 +12,23 @@ from gstream.results.column import Column
 def edge_columns(session: Session, source: np.ndarray, target: np.ndarray) -> tuple[list[Column], np.ndarray]:
     """(columns source and target, int64[m]: which edge each row is) of undirected edges by store IDs [m]. The given
     arrays become the columns'. Holds one more ID and 16 bytes an edge meanwhile. Raises ResourceError."""
-    order = np.empty(len(source), np.int64)
-    session.reserve(order, order, source)
+    beside = np.broadcast_to(np.uint64(0), len(source))  # the order, or what it is of
+    session.reserve(beside, beside, source)
     for ends in (source, target):
         ends[:] = session.store.natural_of(ends)
     turned = source > target
     source[turned], target[turned] = target[turned], source[turned]
     if source.itemsize == 4:  # numbers take a fifth of the time that pairs do
-        order[:] = np.argsort(source.astype(np.uint64) << np.uint64(32) | target)
+        pairs = source.astype(np.uint64)
+        pairs <<= np.uint64(32)
+        pairs |= target
+        order = np.argsort(pairs)
+        del pairs
     else:
-        order[:] = np.lexsort((target, source))
+        order = np.lexsort((target, source))
     for ends in (source, target):
         ends[:] = ends[order]
-    session.release(order, source)
+    session.release(beside, beside, source)
     return [Column("source", source, holds="natural"), Column("target", target, holds="natural")], order
 
 

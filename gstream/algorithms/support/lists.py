@@ -65,13 +65,19 @@ def has_room(session: Session, name: str, beside: int, weights: bool) -> bool:
     of the lists alone."""
     if session.ranks is not None:
         return False
-    engine, vertices = session.engine, session.meta.vertices
+    engine = session.engine
     table = engine.graph.tables[_stored(session, name)]
-    needed = table.bytes_of(table.pages, weights) + 8 * vertices + beside
+    needed = table.bytes_of(table.pages, weights) + lists_bytes(session, name, beside, weights)
+    return needed <= engine.host_memory - engine.beside_bytes - engine.arrays.nbytes
+
+
+def lists_bytes(session: Session, name: str, beside: int = 0, weights: bool = False) -> int:
+    """What lists of direction `name` take beside pages, with `beside` bytes more."""
+    table, vertices = session.engine.graph.tables[_stored(session, name)], session.meta.vertices
     if _stored(session, name) != name:
         weight_bytes = table.weight_dtype.itemsize if weights and table.weight_dtype is not None else 0
-        needed += transposed_bytes(vertices, session.meta.edges, session.id_dtype.itemsize, weight_bytes)
-    return needed <= engine.host_memory - engine.beside_bytes - engine.arrays.nbytes
+        beside += transposed_bytes(vertices, session.meta.edges, session.id_dtype.itemsize, weight_bytes)
+    return 8 * vertices + beside
 
 
 @contextmanager

@@ -54,12 +54,15 @@ class Session(Keeping, GpuRoom):
         self.proof_bytes = 0  # that the certificate takes in all, where one follows the run
         self.stays = False  # the values of the program that is planned: `let_stay`
         self.stands_in = False  # the planned program stands for page kernels, whose caps are checked
+        self.least_bytes = self.most_bytes = 0  # of arrays: `check_memory`
+        self.sweeps, self.weighs, self.swept_if = True, False, ""  # whether the call reads pages, and weights; when
         self.holds: Callable[[Graph], dict[str, int]] | None = None  # what these hold, where ranks have slices alone
         self.later = 0  # bytes in all that the call takes after its programs
         self._held = WeakSet()
         self._lacking = ""  # a note: an option of the caller had no effect
         self._read_before = engine.sources.bytes_read
         self._began = time.perf_counter()
+        engine.peak = 0  # of this call, or plan
 
     def __enter__(self) -> Session:
         return self
@@ -101,13 +104,18 @@ class Session(Keeping, GpuRoom):
         self.engine.beside_bytes = self.engine.beside_device_bytes = 0
         self._needed.clear()
 
-    def check_memory(self, swept: int, alone: int = 0, weights: bool = False, enough: Callable[[], int] = int) -> None:
+    def check_memory(
+        self, swept: int, alone: int = 0, weights: bool = False, enough: Callable[[], int] = int, most: int = 0
+    ) -> None:
         """Raise ResourceError, before any work, if the memory cap is less than a call is known to take.
 
         swept: bytes of arrays beside which pages are swept, with weights or without. alone: the most bytes while no
         page is swept. enough: finds the bytes that do for sure, which the error names, if the call may take more than
-        these.
+        these. most: bytes of arrays where memory is not short, which a plan tells; they count what the engine keeps.
         """
+        self.weighs |= weights
+        self.least_bytes = max(self.least_bytes, swept, alone)
+        self.most_bytes = max(self.most_bytes, self.least_bytes, most)
         cap, need = self.engine.options.host_memory, max(swept + self.least_pages(weights), alone, self.proof_bytes)
         if cap is not None and need > cap:
             raise self._too_little(max(need, enough()), max(swept, alone))

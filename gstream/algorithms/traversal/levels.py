@@ -21,7 +21,7 @@ import numpy as np
 
 from gstream.algorithms.declaration import ANY, SWITCH, Algorithm, Option, Work
 from gstream.algorithms.support.array_sweep import join_falls
-from gstream.algorithms.support.lists import OneThread
+from gstream.algorithms.support.lists import OneThread, lists_bytes
 from gstream.algorithms.support.refusal import check_said, refuse_vertices
 from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
@@ -44,7 +44,7 @@ ALGORITHM = Algorithm(
     options=(Option("weighted", SWITCH, False, "longest paths by weight, too"),),
     proof="certify_levels", proof_bytes=32, certificate="exact",
     directed=True, topology="out", otherwise="levels go along edges one way. Convert it as directed.",
-    kept="12, weighted 20: in-edges left, levels, distances",
+    check="check_levels", kept="12, weighted 20: in-edges left, levels, distances",
     holds="16, weighted 24", weights=ANY,
     units=("take_level peel reach_out find_above",), proof_units=("levels_again distances_again",),
     work=Work(edges=3.15, gpu_edges=300.0, moved=(2.0, 100.0), spread=4.0),
@@ -149,9 +149,7 @@ def run_levels(session: Session, weighted: bool = False) -> Answer:
     Raises UsageError (an undirected store, no out-topology, no weights), InputError naming a cycle where there is one.
     """
     vertices = session.meta.vertices
-    degrees = vertices * session.engine.graph.degree_bytes
-    held = degrees + vertices * (8 + 8 * weighted) + 2 * bitmap_bytes(vertices)
-    session.check_memory(held, 2 * degrees, weights=weighted)
+    check_levels(session, weighted)
     left, level = session.degree("in").copy(), np.zeros(vertices, np.int64)
     session.degrees_done()
     distance = np.zeros(vertices if weighted else 0)
@@ -166,6 +164,15 @@ def run_levels(session: Session, weighted: bool = False) -> Answer:
     if weighted:
         columns.append(Column("distance", distance))
     return columns, {"levels": rounds, "longest": longest} | session.finish(rounds, True)
+
+
+def check_levels(session: Session, weighted: bool = False) -> None:
+    """Too little memory is said before any work."""
+    vertices = session.meta.vertices
+    degrees, queue = vertices * session.engine.graph.degree_bytes, vertices * session.id_dtype.itemsize
+    held = degrees + vertices * (8 + 8 * weighted) + 2 * bitmap_bytes(vertices)
+    most = held + degrees + lists_bytes(session, "out", queue, weighted)
+    session.check_memory(held, 2 * degrees, weights=weighted, most=most)
 
 
 def _peel(
