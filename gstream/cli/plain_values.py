@@ -1,4 +1,4 @@
-"""Words of a command line that need no conversion: texts, and names of files.
+"""Words of a command line that need no conversion: texts, names of files, and numbers in digits.
 
 Newer versions of typer convert every option's value by pydantic, absent ones too. To load pydantic, and to make a
 converter for each of 60 options, took a sixth of a short command. Here typer is asked only for values that need it.
@@ -7,10 +7,13 @@ converter for each of 60 options, took a sixth of a short command. Here typer is
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-LIMITS = ("exists", "writable", "resolve_path", "path_type")  # settings of a file's name that typer looks after
+# Settings of a file's name, and of a number, that typer looks after.
+LIMITS = ("exists", "writable", "resolve_path", "path_type", "min", "max")
+NUMBERS = {int: re.compile("-?[0-9]{1,18}"), float: re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")}
 
 
 class PlainValue:
@@ -47,6 +50,8 @@ class PlainValue:
     def _is_plain(self, word: Any) -> bool:
         if self.kind is str:
             return isinstance(word, str)
+        if self.kind in NUMBERS and self.unlimited:
+            return type(word) is self.kind or (isinstance(word, str) and bool(NUMBERS[self.kind].fullmatch(word)))
         if self.kind is not Path or not self.unlimited or not isinstance(word, str | Path):
             return False
         return not self.readable or os.access(word, os.R_OK) or not os.path.exists(word)

@@ -36,6 +36,7 @@ def update(
     ),
     where: str = typer.Option(None, metavar="CONDITION", help="Rows to read, as 'amount > 100'; columns by name."),
     decimal: str = typer.Option(None, metavar=",|.", help="Mark of decimals in weights of text."),
+    bad_lines: str = typer.Option("fail", metavar="fail|skip", help="skip lists them in NEW.add.skipped.txt."),
     stripe: list[str] = typer.Option(None, metavar="A,B,...", help="Folders of the store's stripes."),
     memory: str | None = typer.Option(None, metavar="SIZE", help="Memory to take at most; default: what is free."),
     threads: int = typer.Option(None, metavar="N", help="Threads. Default: all cores."),
@@ -58,8 +59,8 @@ def update(
     given: dict[str, Any] = {
         "missing": missing, "source_column": column(source_column), "target_column": column(target_column),
         "weight_column": column(weight_column), "format": format, "header": header, "comments": comments,
-        "where": where, "decimal": decimal, "stripe": stripe_folders(stripe), "memory": memory, "threads": threads,
-        "workdir": workdir, "force": force,
+        "where": where, "decimal": decimal, "bad_lines": bad_lines, "stripe": stripe_folders(stripe),
+        "memory": memory, "threads": threads, "workdir": workdir, "force": force,
     }  # fmt: skip
     with ProgressBar() as bar:
         report, assumed = update_files(store, new, add or [], remove or [], given, bar)

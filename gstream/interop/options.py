@@ -96,7 +96,8 @@ class ReadOptions(StoreOptions, total=False):
 
 
 class UpdateOptions(TypedDict, total=False):
-    """How changes are read, and what writing takes. missing: "refuse" or "ignore" removals that find no edge."""
+    """How changes are read, and what writing takes. missing: "refuse" or "ignore" removals that find no edge.
+    bad_lines: "fail", or "skip" lines that are no edges, which NEW.add.skipped.txt and NEW.remove.skipped.txt list."""
 
     missing: str
     source_column: int | str | None
@@ -107,6 +108,7 @@ class UpdateOptions(TypedDict, total=False):
     comments: str | None
     where: str | None
     decimal: str | None
+    bad_lines: str
     stripe: str | os.PathLike | Sequence[str | os.PathLike]
     memory: int | str | None
     threads: int | None

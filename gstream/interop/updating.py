@@ -9,17 +9,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gstream.interop.files import reading_folder
+from gstream.interop.files import gone_on_failure, reading_folder, skipped_file, stale_list
 from gstream.interop.options import UpdateOptions, memory_bytes, split_options
-from gstream.options.written import refuse_existing_store, refuse_overwriting
+from gstream.options.written import refuse_existing, refuse_existing_store, refuse_overwriting
 from pagestore.errors import InputError, UsageError, plain
 from pagestore.inputs.judge import PADDING_REMEDY
+from pagestore.sizes import show_things
 
 if TYPE_CHECKING:
     from pagestore.convert.options import ProgressHook, Report
+    from pagestore.inputs.base import InputOptions
+    from pagestore.meta import Meta
 
-READING = ("source_column", "target_column", "weight_column", "format", "header", "comments", "where",
-           "decimal")  # fmt: skip
+READING = ("source_column", "target_column", "weight_column", "format", "header", "comments", "where", "decimal",
+           "bad_lines")  # fmt: skip
 OPTIONS = {name.replace("_", "-") for name in UpdateOptions.__annotations__} | {"add", "remove", "no-header"}
 OPTION = re.compile(r"--([a-z][a-z-]*)")
 COMMAND = re.compile(r"gstream convert (\S+) STORE")
@@ -38,10 +41,11 @@ def update_files(
 ) -> tuple[Report, list[str]]:  # fmt: skip
     """Write the store at `path` that `store` becomes with the edges of files added and removed.
 
-    Returns also how texts were read where nothing said it. given: keywords of `gstream.update`. Raises UsageError,
-    InputError, ResourceError.
+    Returns also how texts were read where nothing said it, and the first lines that were skipped. given: keywords of
+    `gstream.update`. Raises UsageError, InputError, ResourceError.
     """
     from pagestore.inputs import open_source
+    from pagestore.inputs.base import SkippedLines
     from pagestore.inputs.identify import input_files
     from pagestore.manifest import is_parts
     from pagestore.store import open_store
@@ -49,8 +53,11 @@ def update_files(
 
     if not add and not remove:
         raise UsageError("--add, --remove: neither is given. Name a file of edges.")
-    refuse_overwriting([path], [store, *input_files([*add, *remove], given.get("format"))])
-    refuse_existing_store(path, bool(given.get("force")))
+    read: list[str | Path] = [store, *input_files([*add, *remove], given.get("format"))]
+    force, skips = bool(given.get("force")), given.get("bad_lines") == "skip"
+    lists = {which: skipped_file(path.with_name(f"{path.name}.{which}")) for which in ("add", "remove")}
+    refuse_overwriting([path, *(lists.values() if skips else ())], read)
+    refuse_existing_store(path, force)
     workdir = None if given.get("workdir") is None else Path(given["workdir"])
     memory = memory_bytes(given.get("memory"))
     if is_parts(store):
@@ -60,30 +67,43 @@ def update_files(
         if opened.meta.parts:
             raise _of_parts(store)
         scratch = stack.enter_context(reading_folder(path, workdir))
-        sources, said, doubts = list[Any](), list[str](), list[str]()
+        sources, said, notes = dict[str, Any](), list[str](), list[str]()
         for which, files in (("add", add), ("remove", remove)):
             if not files:
-                sources.append(None)
                 continue
-            asked = {name: given[name] for name in READING if given.get(name) is not None}
-            asked["directed"] = opened.meta.directed
-            if opened.meta.id_kind == "strings":
-                asked["string_ids"] = True
-            weighted = which == "add" and opened.meta.weighted
-            if not weighted:
-                asked.pop("weight_column", None)
-            _, reading = split_options({**asked, "weights": weighted, "threads": given.get("threads")})
+            if skips:
+                refuse_existing(lists[which], force)
+                stack.enter_context(gone_on_failure(lists[which], path))
+            reading = _reading(opened.meta, which, given, lists[which] if skips else None)
             speak = partial(in_its_words, command=f"gstream update {store} {path} --{which}")
             stack.enter_context(_spoken(speak, files))
-            source = open_source(list(files), reading, scratch, memory, progress)
+            sources[which] = source = open_source(list(files), reading, scratch, memory, progress)
             stack.callback(source.close)
-            sources.append(source)
             said += (f"{speak(line)}." for line in source.assumptions)
-            doubts += (f"{speak(line)}." for line in source.doubts)
-        changes = Changes(sources[0], sources[1], given.get("missing") or "refuse")
+            notes += (f"{speak(line)}." for line in source.doubts)
+        changes = Changes(sources.get("add"), sources.get("remove"), given.get("missing") or "refuse")
         report = update(opened, path, changes, memory, given.get("threads"), workdir, True, progress)
-        report.notes[:0] = doubts
+        for which, listed in lists.items():
+            skipped = sources[which].skipped if which in sources else SkippedLines()
+            said += skipped.first
+            if skipped.count:
+                notes.append(f"--{which}: {show_things(skipped.count, 'line')} skipped, listed in {listed}.")
+            elif (stale := stale_list(listed, read)) is not None:  # of an earlier update to this name
+                stale.unlink(missing_ok=True)
+        report.notes[:0] = notes
         return report, said
+
+
+def _reading(meta: Meta, which: str, given: Mapping[str, Any], skipped: Path | None) -> InputOptions:
+    """How edges to add, or to remove, are read for a store. skipped: the list of lines that are left out."""
+    asked = {name: given[name] for name in READING if given.get(name) is not None}
+    asked["directed"] = meta.directed
+    if meta.id_kind == "strings":
+        asked["string_ids"] = True
+    weighted = which == "add" and meta.weighted
+    if not weighted:
+        asked.pop("weight_column", None)
+    return split_options({**asked, "weights": weighted, "threads": given.get("threads")}, skipped)[1]
 
 
 @contextmanager

@@ -157,7 +157,12 @@ class _Updating(Conversion):
         self.report.added_edges, self.report.removed_edges = logs["add"].edges, logs["remove"].edges
         self.report.edges_before = self.store.meta.graph_edges
         self.report.input_edges = sum(log.edges for log in logs.values())
-        self.report.skipped_lines = 0  # those of the changes are told by their readers
+        self.report.skipped_lines = self._skipped
+
+    @property
+    def _skipped(self) -> int:
+        """Lines of the changes that are no edges and were left out."""
+        return sum(each.skipped.count for each in (self.changes.add, self.changes.remove) if each is not None)
 
     @property
     def _folder(self) -> Path | None:
@@ -302,7 +307,7 @@ class _Updating(Conversion):
     def _describe(self, first: SortedEdges, logs: dict[str, Any]) -> None:
         """Facts of the new store that go on from the old one's."""
         meta, source = self.store.meta, self.source
-        source.skipped.count = meta.dropped_lines
+        source.skipped.count = meta.dropped_lines + self._skipped
         source.dropped = meta.dropped_duplicates + getattr(self.changes.add, "dropped", 0)
         self.report.dropped_self_loops = meta.dropped_self_loops + self.loops
         raised = self.options.keep in ("max", "sum", "count") and first.duplicates > 0

@@ -1,4 +1,7 @@
-"""Texts and names of files reach a command as they are; typer converts what it has to, and refuses what it refuses."""
+"""Texts, names of files, and numbers in digits reach a command as they are.
+
+typer converts what it has to, and refuses what it refuses.
+"""
 
 # ruff: noqa: B008  (typer declares options in default values)
 
@@ -21,6 +24,7 @@ def command_of(seen):
         paths: list[Path] = typer.Option(None, "--paths"),
         there: Path = typer.Option(None, "--there", exists=True),
         count: int = typer.Option(3, "--count", min=1),
+        number: int = typer.Option(4, "--number"),
         rate: float = typer.Option(None, "--rate"),
         on: bool = typer.Option(False, "--on/--off"),
     ) -> None:
@@ -41,6 +45,11 @@ CASES = [
     ["a", "--count", "0"],
     ["a", "--count", "x"],
     ["a", "--rate", "x"],
+    *(
+        ["a", option, word]
+        for option in ("--number", "--rate")
+        for word in ("-7", "007", "0.1", "1_000", " 3", "+2", "3.0", "1e3", "\u0663", "9" * 30, "inf", "-0")
+    ),
     [],
 ]
 
@@ -67,6 +76,19 @@ def test_short_commands_do_without_converters():
 
     code = "import sys; from gstream.cli.commands import run_command_line as run; run(sys.argv[1:]);"
     code += "print('pydantic' in sys.modules)"
-    command = [sys.executable, "-c", code, "run", "bfs", "no.gs", "--source", "x", "-o", "y.csv", "--certify"]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "run",
+        "pagerank",
+        "no.gs",
+        "--iterations",
+        "3",
+        "--alpha",
+        "0.9",
+        "-o",
+        "y.csv",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ)
     assert done.stdout.split()[-1] == "False" and "no.gs" in done.stderr

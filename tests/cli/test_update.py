@@ -49,15 +49,20 @@ REFUSED = [  # a store, a file, and what is said of it: no option of convert's a
         "w.gs",
         "nan.txt",
         b"1 2 nan\n",
-        "nan.txt:1:5: weight nan is not finite; weights are finite numbers. Fix the line.",
+        "nan.txt:1:5: weight nan is not finite; weights are finite numbers. Fix the line, or pass --bad-lines skip.",
     ),
-    ("w.gs", "x.txt", b"1 2 3\n" * 3 + b"1 x 3\n", f"x.txt:4:3: vertex ID 'x' is not a number; {IDS}. Fix the line."),
+    (
+        "w.gs",
+        "x.txt",
+        b"1 2 3\n" * 3 + b"1 x 3\n",
+        f"x.txt:4:3: vertex ID 'x' is not a number; {IDS}. Fix the line, or pass --bad-lines",
+    ),
     ("w.gs", "pad.txt", b"007 9 1\n7 2 3\n", "9 and 009 may be two vertices or one. Write it as the store does."),
     ("w.gs", "e.csv", b"a,b,c,d\n1,2,3,4\n5,6,7,8\n", "gstream update w.gs new.gs --add e.csv --source-column N"),
     ("w.gs", "none.txt", b"# none\n", "an input has at least one edge. Leave the file out."),
     ("w.gs", "a.gml", b"graph [\n", "a.gml"),
     ("s.gs", "a.e", b"1 2\n", "IDs of the store are names, and ldbc has numbers. Formats with names are text, Parquet"),
-    ("s.gs", "a.txt", b"a b\nc\n", "1 field in 'c'; 2 are due: source and target. Fix the line."),
+    ("s.gs", "a.txt", b"a b\nc\n", "1 field in 'c'; 2 are due: source and target. Fix the line, or pass --bad"),
 ]
 
 
@@ -74,6 +79,29 @@ def test_refusals_name_options_of_update(
     with pytest.raises(GstreamError) as caught:
         package.update(store, "new.gs", add=name)
     assert "--" not in str(caught.value) and "gstream update" not in str(caught.value)
+
+
+def test_bad_lines_of_changes_are_skipped_and_listed(gstream: Command, tmp_path: Path) -> None:
+    (tmp_path / "edges.txt").write_text("1 2\n2 3\n3 1\n")
+    (tmp_path / "more.txt").write_text("3 4\n5 -6\n4 1\n")
+    (tmp_path / "gone.txt").write_text("1 2\n9\n")
+    assert gstream("convert", "edges.txt", "a.gs").returncode == 0
+    changes = ("update", "a.gs", "b.gs", "--add", "more.txt", "--remove", "gone.txt")
+    assert gstream(*changes).returncode == 4
+    done = gstream(*changes, "--bad-lines", "skip", "--json")
+    report = json.loads(done.stdout)
+    assert (report["edges"], report["added_edges"], report["removed_edges"], report["skipped_lines"]) == (4, 2, 1, 2)
+    assert "--remove: 1 line skipped, listed in b.gs.remove.skipped.txt.\n" in done.stderr
+    assert (tmp_path / "b.gs.add.skipped.txt").read_text().startswith("more.txt:2:3\tvertex ID -6 is negative")
+    refused = gstream(*changes, "--bad-lines", "skip")
+    assert refused.returncode == 2 and "exists" in refused.stderr
+    (tmp_path / "more.txt").write_text("3 4\n")
+    with pytest.warns(UserWarning, match=r"remove: 1 line skipped, listed in .*b.gs.remove.skipped.txt"):
+        package.update("a.gs", "b.gs", add="more.txt", remove="gone.txt", bad_lines="skip", force=True).close()
+    assert not (tmp_path / "b.gs.add.skipped.txt").exists()  # of the update before
+    (tmp_path / "gone.txt").write_text("9 9\n7\n")
+    failed = gstream(*changes[:2], "c.gs", *changes[3:], "--bad-lines", "skip")
+    assert failed.returncode == 4 and not list(tmp_path.glob("c.gs*"))
 
 
 def test_directions_of_changes(gstream: Command, tmp_path: Path) -> None:
