@@ -182,8 +182,10 @@ class FileBuckets:
             self._files[bucket] = TempFile(self.path(bucket), self._resumed)
         return self._files[bucket]
 
-    def append(self, piece: Scattered) -> None:
-        """Add each bucket's part of the piece, as a block; thread-safe."""
+    in_order = False  # a bucket's blocks come in any order
+
+    def append(self, piece: Scattered, number: int = 0) -> None:
+        """Add each bucket's part of the piece, as a block; thread-safe. `number` is not used."""
         sizes = np.diff(piece.starts)
         width = 8 + (0 if self.weight_dtype is None else self.weight_dtype.itemsize)
         filled = np.flatnonzero(sizes)

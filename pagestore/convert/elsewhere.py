@@ -20,7 +20,6 @@ from pagestore.convert.options import ProgressHook
 from pagestore.convert.sortededges import PartStore, SortedEdges
 from pagestore.convert.sorter import EdgeSorter
 from pagestore.convert.storage import Vector
-from pagestore.io import large_empty
 
 MOST_KEYS = (1 << 32) - 1  # places of keys are of 4 bytes
 READ = 1 << 20  # elements that a thread takes from the device at a time
@@ -32,8 +31,8 @@ class SorterKeys:
     def __init__(self, sorter: EdgeSorter) -> None:
         self._sorter = sorter
 
-    def append(self, piece: Scattered) -> None:
-        """Add a piece of the one bucket; thread-safe."""
+    def append(self, piece: Scattered, number: int) -> None:
+        """Add a piece of the one bucket; thread-safe. `number` is not used."""
         self._sorter.append(piece.keys, piece.weights)
 
 
@@ -81,8 +80,12 @@ class Elsewhere:
         degrees = Vector(self.vertices, np.uint32)
         assert degrees.array is not None
         lengths = degrees.array
-        targets = large_empty(found.kept, np.uint32)
-        weights = None if self.weight_dtype is None else large_empty(found.kept, self.weight_dtype)
+        room = np.array([found.kept], np.int64)
+        dtypes = [np.dtype(np.uint32), *([] if self.weight_dtype is None else [self.weight_dtype])]
+        stores = [PartStore(dtype, room, None) for dtype in dtypes]
+        spaces = [store.space(0, 0, found.kept) for store in stores]
+        targets, weights = spaces[0], None if len(spaces) < 2 else spaces[1]
+        assert targets is not None
         ranges: list[tuple[float, float] | None] = [None] * self.threads
 
         def take(thread: int, item: tuple[bool, int]) -> None:
@@ -109,12 +112,8 @@ class Elsewhere:
         span = None
         for one in ranges:
             span = merged_range(span, one)
-        room, firsts = np.array([found.kept], np.int64), np.array([0, self.vertices], np.uint64)
-        stores = [PartStore(array.dtype, room, None) for array in (targets, *([] if weights is None else [weights]))]
-        for store, array in zip(stores, (targets, weights), strict=False):
-            assert array is not None
-            store.put(0, 0, array)
+        firsts = np.array([0, self.vertices], np.uint64)
         return SortedEdges(
-            self.vertices, firsts, room, degrees, stores[0], stores[1] if weights is not None else None,
+            self.vertices, firsts, room, degrees, stores[0], None if weights is None else stores[1],
             found.duplicates, found.loops, found.hash, span,
         )  # fmt: skip

@@ -30,31 +30,52 @@ def mix(x):
 @compiled
 def _emit(keys, weights, count, bits, first, dedupe, mirrored, targets, kept_weights, degrees, state):
     mask = (U1 << bits) - U1
-    kept = U0
-    total = state[HASH]
+    kept, begun, local = U0, U0, U0  # edges kept, those up to the current near vertex, and its number
+    duplicates, loops, total = U0, U0, state[HASH]
+    started, last = state[STARTED] != U0, state[LAST_KEY]
     for i in range(count):
         key = keys[i]
-        local, far = key >> bits, key & mask
-        near = first + local
-        if state[STARTED] and key == state[LAST_KEY]:
-            if not mirrored or near <= far:
-                state[DUPLICATES] += U1
+        far = key & mask
+        if started and key == last:
+            if not mirrored or first + (key >> bits) <= far:
+                duplicates += U1
             if dedupe:
                 continue
-        state[LAST_KEY] = key
-        state[STARTED] = U1
-        state[LOOPS] += np.uint64(near == far)
+        if key >> bits != local:
+            degrees[local] += kept - begun
+            begun, local = kept, key >> bits
+        started, last = True, key
+        near = first + local
+        loops += np.uint64(near == far)
         edge = ((near << HALF) | (near >> HALF)) ^ far  # one to one below 2^32 vertices
-        degrees[local] += 1
         targets[kept] = far
         if weights is not None:
             kept_weights[kept] = weights[i]
             edge ^= mix(np.uint64(weights[i]) + U1)
         total += mix(edge)
         kept += U1
-    state[HASH] = total
+    if kept > begun:
+        degrees[local] += kept - begun
     state[KEPT] += kept
+    state[DUPLICATES] += duplicates
+    state[LOOPS] += loops
+    state[HASH], state[LAST_KEY], state[STARTED] = total, last, np.uint64(started)
     return kept
+
+
+@compiled
+def _take(keys, count, bits, targets, degrees):
+    """The same of keys that all are kept, of which nothing is told."""
+    mask = (U1 << bits) - U1
+    begun, local = U0, U0
+    for at in range(count):
+        i, key = np.uint64(at), keys[at]
+        if key >> bits != local:
+            degrees[local] += i - begun
+            begun, local = i, key >> bits
+        targets[i] = key & mask
+    if count > begun:
+        degrees[local] += count - begun
 
 
 @dataclass
@@ -82,12 +103,13 @@ class Emitter:
     """Takes the sorted keys of one bucket, in one or more ascending parts.
 
     `bits`: target bits of a key; `first`: the bucket's first near vertex; `degrees`: u4 or u8[near vertices], which
-    the kept edges are added to. With `mirrored` (undirected) a duplicate is counted in one direction only.
+    the kept edges are added to. With `mirrored` (undirected) a duplicate is counted in one direction only. `told`: else
+    all edges are kept, and the tail has their number alone.
     """
 
-    def __init__(self, bits: int, first: int, degrees: np.ndarray, dedupe: bool, mirrored: bool):
+    def __init__(self, bits: int, first: int, degrees: np.ndarray, dedupe: bool, mirrored: bool, told: bool):
         self.bits, self.first = np.uint64(bits), np.uint64(first)
-        self.degrees, self.dedupe, self.mirrored = degrees, dedupe, mirrored
+        self.degrees, self.dedupe, self.mirrored, self.told = degrees, dedupe, mirrored, told
         self.state = np.zeros(6, np.uint64)
         self.weights: tuple[float, float] | None = None
 
@@ -95,16 +117,22 @@ class Emitter:
         self, keys: np.ndarray, weights: np.ndarray | None, targets: np.ndarray, kept_weights: np.ndarray | None,
     ) -> int:  # fmt: skip
         """Write the targets (u4 or u8) and weights (codes) of the edges kept; returns how many there are."""
+        if not self.told:
+            _take(keys, np.uint64(len(keys)), self.bits, targets, self.degrees)
+            if weights is not None and kept_weights is not None:
+                kept_weights[:] = weights
+            self.state[KEPT] += np.uint64(len(keys))
+            return len(keys)
         return int(
             _emit(
-                keys, weights, len(keys), self.bits, self.first, self.dedupe, self.mirrored, targets, kept_weights,
-                self.degrees, self.state,
+                keys, weights, np.uint64(len(keys)), self.bits, self.first, self.dedupe, self.mirrored, targets,
+                kept_weights, self.degrees, self.state,
             )
         )  # fmt: skip
 
     def note_weights(self, kept: np.ndarray) -> None:
         """Widen the range of weights by those kept."""
-        if len(kept):
+        if self.told and len(kept):
             low, high = float(kept.min()), float(kept.max())
             self.weights = merged_range(self.weights, (low, high))
 

@@ -18,6 +18,7 @@ from pagestore.convert.choose import may_reorder, order_shuffles
 from pagestore.convert.locality import room_for_order
 from pagestore.convert.options import ConvertOptions
 from pagestore.convert.scan import Tally, stored_dtype
+from pagestore.convert.shuffle import MAX_BUCKETS
 from pagestore.convert.storage import free_bytes
 from pagestore.errors import ResourceError
 from pagestore.layout import HEAD_NEIGHBOURS, PageLayout
@@ -32,7 +33,7 @@ LEAST_SHARE = 0.4  # of tiny budgets, which the code alone would use up
 IDS_PER_BYTE = 1  # a rank table for IDs below `memory_bytes` takes a quarter of it (presence.py)
 LEAST_IDS = 1 << 20
 LEAST_SORT_KEYS = 1 << 10
-BUCKET_KEYS = 1 << 21  # keys a bucket in memory: 2 x 16 MiB to sort, and enough buckets for many threads
+BUCKET_KEYS = 1 << 18  # keys a bucket in memory: 2 x 2 MiB to sort; with 2^21 a conversion takes a tenth longer
 LEAST_BUCKET_KEYS = 1 << 16
 PIECE_EDGES = 1 << 18  # edges packed at a time: 2 MiB of keys stay near the core
 BUCKET_PIECE = 1 << 12  # edges a bucket gets of a piece: handing over costs 3 us of Python, or a write of 32 KiB
@@ -103,7 +104,7 @@ class Budget:
     @property
     def _working_bytes(self) -> int:
         chunk = CHUNK_EDGES * (16 + 8) + PIECE_EDGES * 2 * (KEY_BYTES + self.weight_bytes)
-        bucket = min(BUCKET_KEYS, self.keys) * self._sort_bytes
+        bucket = min(max(BUCKET_KEYS, self.keys // MAX_BUCKETS), self.keys) * self._sort_bytes
         return self.threads * max(bucket, min(chunk, self.usable // self.threads // 4))
 
     @property

@@ -24,8 +24,9 @@ LARGE_BUCKETS = 3  # blocks are huge pages from this many a bucket on: half of o
 def _reserve(starts, block_keys, tails, rooms, owners, used, segments):
     """Find places for the keys [starts[b], starts[b + 1]) of each bucket b; (rows of segments, blocks used by now).
 
-    segments i8[rows, 3]: first key, its place, how many. tails, rooms i8[buckets]: where each bucket's last block goes
-    on, and for how many keys. owners u4[blocks]: bucket of each block used. Rows are -1 where blocks run out.
+    segments i8[rows, 4]: first key, its place, how many, the bucket. tails, rooms i8[buckets]: where each bucket's last
+    block goes on, and for how many keys. owners u4[blocks]: bucket of each block used. Rows are -1 where blocks run
+    out.
     """
     rows = 0
     for bucket in range(starts.size - 1):
@@ -39,6 +40,7 @@ def _reserve(starts, block_keys, tails, rooms, owners, used, segments):
                 used += 1
             count = min(end - first, rooms[bucket])
             segments[rows, 0], segments[rows, 1], segments[rows, 2] = first, tails[bucket], count
+            segments[rows, 3] = bucket
             rows += 1
             first += count
             tails[bucket] += count
@@ -60,10 +62,10 @@ def _copy(keys, weights, segments, to_keys, to_weights):
 class MemoryBuckets:
     """Buckets in memory, in blocks that go back to the system when their bucket is freed.
 
-    `keys`: how many there are in all, at most.
+    `keys`: how many there are in all, at most. `in_order`: a bucket's keys come as the numbers of their pieces ascend.
     """
 
-    def __init__(self, count: int, weight_dtype: np.dtype | None, keys: int):
+    def __init__(self, count: int, weight_dtype: np.dtype | None, keys: int, in_order: bool = False):
         self.sizes = np.zeros(count, np.int64)
         self.weight_dtype = weight_dtype
         large = keys * 8 >= LARGE_BUCKETS * count * HUGE_BYTES
@@ -77,10 +79,11 @@ class MemoryBuckets:
         self._tails, self._rooms = np.zeros((2, count), np.int64)
         self._owners, self._used = np.zeros(blocks, np.uint32), 0
         self._lock = threading.Lock()
+        self.in_order, self._pieces = in_order, dict[int, np.ndarray]()
 
-    def append(self, piece: Scattered) -> None:
-        """Add each bucket's part of the piece; thread-safe."""
-        segments = np.empty((2 * len(self.sizes) + len(piece.keys) // self.block_keys, 3), np.int64)
+    def append(self, piece: Scattered, number: int) -> None:
+        """Add each bucket's part of the piece; thread-safe. number: of this piece alone."""
+        segments = np.empty((2 * len(self.sizes) + len(piece.keys) // self.block_keys, 4), np.int64)
         with self._lock:
             rows, used = _reserve(
                 piece.starts, self.block_keys, self._tails, self._rooms, self._owners, self._used, segments
@@ -89,15 +92,28 @@ class MemoryBuckets:
                 raise ResourceError("the input has more edges than when they were counted. Run again once it is whole.")
             self._used = int(used)
             self.sizes += np.diff(piece.starts)
+            if self.in_order:
+                self._pieces[number] = segments[:rows].copy()
         _copy(piece.keys, piece.weights, segments[:rows], self._keys, self._weights)
 
     def blocks(self, bucket: int) -> Iterator[Block]:
         """A bucket, block by block."""
+        if self.in_order:
+            yield from self._ordered(bucket)
+            return
         left = int(self.sizes[bucket])
         for block in self._places(bucket):
             part = slice(block.start, min(block.stop, block.start + left))
             yield self._keys[part], None if self._weights is None else self._weights[part]
             left -= self.block_keys
+
+    def _ordered(self, bucket: int) -> Iterator[Block]:
+        for number in sorted(self._pieces):
+            segments = self._pieces[number]
+            low, high = np.searchsorted(segments[:, 3], (bucket, bucket + 1))
+            for _, place, count, _ in segments[low:high].tolist():
+                part = slice(place, place + count)
+                yield self._keys[part], None if self._weights is None else self._weights[part]
 
     def _places(self, bucket: int) -> list[slice]:
         numbers = np.flatnonzero(self._owners[: self._used] == bucket) * self.block_keys

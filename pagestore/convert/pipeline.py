@@ -45,7 +45,7 @@ from pagestore.inputs.said import Promise, broken
 from pagestore.replacing import refuse_replacing
 
 LABELS = {OUT: "out", IN: "in", BOTH: "edges"}  # of what is partitioned and sorted, for progress
-FIRST = "first"  # name of the shuffle that reads the source; then come these, "ordered" and "turned"
+FIRST, ORDERED, TURNED = "first", "ordered", "turned"  # names of the shuffles: the first one reads the source
 AROUND = "around"  # lists the other way, in natural order
 MOST_4_BYTE_VERTICES = (1 << 32) - 1
 DRAWN_EDGES = 1 << 16  # of sorted edges, looked at in one place to balance the buckets
@@ -150,7 +150,7 @@ class Conversion(Job):
         if len(self.topologies) > 1:
             with self._phase("in"):
                 turned = Expansion(edges, None, self.budget.chunk_edges, 0)
-                sorted_edges["in"] = self._by_sorter(Elsewhere.turned) or self._reshuffle("turned", turned, IN)
+                sorted_edges["in"] = self._by_sorter(Elsewhere.turned) or self._reshuffle(TURNED, turned, IN)
         degrees = {name: part.degrees for name, part in sorted_edges.items()}
         if self.directed and len(self.topologies) == 1:
             with self._phase("degrees"):
@@ -342,6 +342,7 @@ class Conversion(Job):
             name, identity.vertices, buckets, None if name == AROUND else self.weight_dtype, first and options.dedupe,
             first and options.drop_self_loops, self.threads, budget.piece_edges(buckets.count), budget.sort_limit,
             budget.keys_in_memory and not saved, in_memory, options.round_weights,
+            name not in (ORDERED, TURNED, AROUND), name in (TURNED, AROUND),
         )  # fmt: skip
         shuffler = Shuffler(job, self.work, self.hook, LABELS[direction])
         result = shuffler.run(source, total)
@@ -384,7 +385,7 @@ class Conversion(Job):
         elif span[0] == span[1]:  # no vertex has moved: the edges are in order as they are
             return first, place
         expansion = Expansion(first, place, self.budget.chunk_edges, self.budget.vertex_window_bytes)
-        edges = self._by_sorter(lambda sorter: sorter.ordered(place)) or self._reshuffle("ordered", expansion, OUT)
+        edges = self._by_sorter(lambda sorter: sorter.ordered(place)) or self._reshuffle(ORDERED, expansion, OUT)
         if self.budget.results_in_memory:
             first.close()
         return edges, place

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from pagestore.convert.sorting import Scratch, sorted_parts
 from pagestore.convert.storage import Vector
 from pagestore.convert.workfolder import WorkFolder
 from pagestore.inputs.base import EdgeChunk
-from pagestore.io import Buffers, large_empty
+from pagestore.io import Buffers
 
 MAX_BUCKETS = 256  # more would make the pieces written to each bucket's file shorter than a disk likes
 
@@ -44,7 +44,8 @@ class Shuffle:
 
     `name` prefixes files and the manifest's entries; `vertices`: dense vertices; `piece`: edges packed at a time;
     `sort_limit`: keys a thread may sort in memory; `keys_in_memory`, `result_in_memory`: else in files; `round_bits`:
-    significant bits that weights keep, None: all.
+    significant bits that weights keep, None: all. `told`: the result's sums and range of weights are wanted. `turning`:
+    the edges come by ascending far ends, and equal ones by their weights.
     """
 
     name: str
@@ -59,6 +60,8 @@ class Shuffle:
     keys_in_memory: bool
     result_in_memory: bool
     round_bits: int | None = None
+    told: bool = True
+    turning: bool = False
 
     @property
     def code_dtype(self) -> np.dtype | None:
@@ -124,7 +127,7 @@ class Shuffler:
         store: MemoryBuckets | FileBuckets
         if job.keys_in_memory:
             expected = (total or 0) * (2 if job.buckets.direction == BOTH else 1)
-            store = MemoryBuckets(job.buckets.count, job.code_dtype, expected)
+            store = MemoryBuckets(job.buckets.count, job.code_dtype, expected, job.turning)
         else:
             store = FileBuckets(self.work.path, job.name, job.buckets.count, job.code_dtype)
         self.deal(source, total, store)
@@ -149,7 +152,7 @@ class Shuffler:
                 if job.weight_dtype is not None and chunk.weight is not None:
                     weight = encode(chunk.weight[part], job.weight_dtype, job.round_bits)
                 piece = scatter(chunk.source[part], chunk.target[part], weight, job.buckets, job.drop_loops, own)
-                store.append(piece)
+                store.append(piece, item << 32 | first if isinstance(item, int) else 0)
                 if job.drop_loops:
                     with self._lock:
                         self.dropped_loops += piece.loops
@@ -217,21 +220,23 @@ class Shuffler:
         first, last = int(job.buckets.firsts[bucket]), int(job.buckets.firsts[bucket + 1])
         bits = job.buckets.target_bits
         near_bits = max(0, last - first - 1).bit_length()
-        emitter = Emitter(bits, first, np.zeros(last - first, degrees.dtype), job.dedupe, job.buckets.direction == BOTH)
+        mirrored, lengths = job.buckets.direction == BOTH, np.zeros(last - first, degrees.dtype)
+        emitter = Emitter(bits, first, lengths, job.dedupe, mirrored, job.told)
         at = 0
         parts = sorted_parts(
             lambda: store.blocks(bucket), int(store.sizes[bucket]), bits + near_bits, job.sort_limit, scratch,
-            self.work.path, f"{job.name}-{bucket:05}",
+            self.work.path, f"{job.name}-{bucket:05}", bits if store.in_order else 0,
         )  # fmt: skip
         for keys, part_weights in parts:
-            empty = large_empty if job.result_in_memory else partial(scratch.buffers.get, "kept")
-            kept = empty(len(keys), job.target_dtype)
-            kept_weights = None if part_weights is None else np.empty(len(keys), part_weights.dtype)
-            count = emitter.emit(keys, part_weights, kept, kept_weights)
-            short = count < len(keys)  # then copy: a view would keep the memory of dropped edges
-            targets.put(bucket, at, kept[:count].copy() if short else kept)
-            if weights is not None and kept_weights is not None:
-                decoded = decode(kept_weights[:count].copy() if short else kept_weights, weights.dtype)
+            space, codes = targets.space(bucket, at, len(keys)), None
+            kept = scratch.buffers.get("kept", len(keys), job.target_dtype) if space is None else space
+            if part_weights is not None:
+                codes = scratch.buffers.get("kept weights", len(keys), part_weights.dtype)
+            count = emitter.emit(keys, part_weights, kept, codes)
+            if space is None:
+                targets.put(bucket, at, kept[:count])
+            if weights is not None and codes is not None:
+                decoded = decode(codes[:count], weights.dtype)
                 weights.put(bucket, at, decoded)
                 emitter.note_weights(decoded)
             at += count

@@ -18,41 +18,50 @@ import numpy as np
 
 from pagestore.convert.storage import TempFile, Vector
 from pagestore.inputs.base import EdgeChunk
-from pagestore.io import Buffers
+from pagestore.io import Buffers, aligned_empty
 from pagestore.jit import compiled
 
 U0, U1 = np.uint64(0), np.uint64(1)
 
 
 class PartStore:
-    """Element arrays of all parts (targets, or weights): in memory, or one file with room for each part's most."""
+    """Element arrays of all parts (targets, or weights), with room for each part's most: in memory, or in one file.
+
+    begins: int64[parts], each part's first place; what no part fills costs no memory.
+    """
 
     def __init__(self, dtype: np.dtype, room: np.ndarray, path: Path | None, keep: bool = False):
         """`room` int64[parts]: most elements each part may get. With `keep` the file is there already."""
         self.dtype = np.dtype(dtype)
-        self._arrays: list[np.ndarray] = [np.empty(0, self.dtype)] * len(room)
-        self._places = (np.cumsum(room) - room) * self.dtype.itemsize
+        self.begins = (np.cumsum(room) - room).astype(np.int64)
         self._file = None if path is None else TempFile(path, keep)
+        size = int(room.sum()) * self.dtype.itemsize if path is None else 0
+        self._array = aligned_empty(size, reserve=False).view(self.dtype)
+
+    def space(self, part: int, first: int, count: int) -> np.ndarray | None:
+        """Where elements [first, first + count) of a part may be written in place of `put`; None: they go to a file."""
+        if self._file is not None:
+            return None
+        begin = int(self.begins[part]) + first
+        return self._array[begin : begin + count]
 
     def put(self, part: int, first: int, values: np.ndarray) -> None:
-        """Elements [first, first + len(values)) of a part, which must come in order when kept in memory."""
+        """Elements [first, first + len(values)) of a part."""
         if self._file is not None:
-            self._file.write(int(self._places[part]) + first * self.dtype.itemsize, values)
-        else:
-            before = self._arrays[part]
-            self._arrays[part] = np.concatenate([before, values]) if len(before) else values
+            self._file.write((int(self.begins[part]) + first) * self.dtype.itemsize, values)
+        elif (space := self.space(part, first, len(values))) is not None:
+            space[:] = values
 
     def get(self, part: int, first: int, last: int) -> np.ndarray:
         """Elements [first, last) of a part."""
+        begin, end = int(self.begins[part]) + first, int(self.begins[part]) + last
         if self._file is None:
-            return self._arrays[part][first:last]
-        return self._file.read(
-            int(self._places[part]) + first * self.dtype.itemsize, np.empty(last - first, self.dtype)
-        )
+            return self._array[begin:end]
+        return self._file.read(begin * self.dtype.itemsize, np.empty(last - first, self.dtype))
 
     def close(self) -> None:
         """Free the memory, or remove the file; safe to call twice."""
-        self._arrays = []
+        self._array = np.empty(0, self.dtype)
         if self._file is not None:
             self._file.remove()
 
@@ -77,6 +86,7 @@ class SortedEdges:
 
     def __post_init__(self) -> None:
         self.starts = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
+        self._full = np.array_equal(self.starts[:-1], self.targets.begins)  # no part has room left
 
     @property
     def edges(self) -> int:
@@ -84,6 +94,8 @@ class SortedEdges:
         return int(self.starts[-1])
 
     def _read(self, store: PartStore, first: int, last: int) -> np.ndarray:
+        if self._full and first < last:
+            return store.get(0, first, last)
         pieces = []
         part = max(0, int(np.searchsorted(self.starts, first, "right")) - 1)
         while first < last:

@@ -76,8 +76,8 @@ def _spread(keys, weights, to_keys, to_weights, first, last, shift, mask, counts
 
 
 @compiled
-def _sort_run(keys, weights, other_keys, other_weights, first, last, bits, in_other, counts):
-    """Sort a run by its low `bits`; it starts in other_keys if `in_other`, and ends in keys."""
+def _sort_run(keys, weights, other_keys, other_weights, first, last, base, bits, in_other, counts):
+    """Sort a run by its bits base..bits-1; it starts in other_keys if `in_other`, and ends in keys."""
     length = last - first
     if length <= np.uint64(SHORT_RUN):
         if in_other:
@@ -88,14 +88,15 @@ def _sort_run(keys, weights, other_keys, other_weights, first, last, bits, in_ot
         insertion_sort(keys, weights, first, last)
         return
     widest = np.uint64(8) if length < np.uint64(1 << 12) else np.uint64(11)
-    passes = (bits + widest - U1) // widest
-    width = (bits + passes - U1) // passes if passes > U0 else U0
+    passes = (bits - base + widest - U1) // widest
+    width = (bits - base + passes - U1) // passes if passes > U0 else U0
     mask = (U1 << width) - U1
     for p in range(passes):
+        shift = base + p * width
         if in_other:
-            moved = _spread(other_keys, other_weights, keys, weights, first, last, p * width, mask, counts)
+            moved = _spread(other_keys, other_weights, keys, weights, first, last, shift, mask, counts)
         else:
-            moved = _spread(keys, weights, other_keys, other_weights, first, last, p * width, mask, counts)
+            moved = _spread(keys, weights, other_keys, other_weights, first, last, shift, mask, counts)
         if moved:
             in_other = not in_other
     if in_other:
@@ -119,16 +120,17 @@ def _order_equal_keys(keys, weights, count):
 
 
 @compiled
-def sort_keys(keys, weights, other_keys, other_weights, count, bits):
+def sort_keys(keys, weights, other_keys, other_weights, count, bits, base):
     """Sort keys[:count] (uint64, all below 2^bits) ascending in place, and weights[:count] by (key, weight).
 
-    `other_keys`, `other_weights` are scratch of the same dtypes and at least `count` long; weights may be None.
+    `other_keys`, `other_weights` are scratch of the same dtypes and at least `count` long; weights may be None. `base`:
+    keys that differ in their lower `base` bits alone are in order already; 0: none need be.
     """
     n = np.uint64(count)
-    low = np.uint64(bits)
+    base, low = np.uint64(base), np.uint64(bits)
     counts = np.empty(1 << 11, np.uint64)
     top = U0
-    while top < np.uint64(TOP_BITS) and top < low and (n >> top) > np.uint64(RUN_KEYS):
+    while top < np.uint64(TOP_BITS) and top < low - base and (n >> top) > np.uint64(RUN_KEYS):
         top += U1
     # A first digit that most keys share (the bucket is one hub, say) cuts nothing: the passes below still sort it.
     low -= top
@@ -141,10 +143,10 @@ def sort_keys(keys, weights, other_keys, other_weights, count, bits):
         for digit in range(U1 << top):
             last = ends[digit]
             if last > first:
-                _sort_run(keys, weights, other_keys, other_weights, first, last, low, True, counts)
+                _sort_run(keys, weights, other_keys, other_weights, first, last, base, low, True, counts)
             first = last
     else:
-        _sort_run(keys, weights, other_keys, other_weights, U0, n, low, False, counts)
+        _sort_run(keys, weights, other_keys, other_weights, U0, n, base, low, False, counts)
     if weights is not None:
         _order_equal_keys(keys, weights, n)
 
@@ -156,8 +158,8 @@ class Scratch:
         self.weight_dtype = weight_dtype
         self.buffers = Buffers()
 
-    def sorted_keys(self, blocks: Iterator[Block], size: int, bits: int) -> Block:
-        """Load `size` keys (all below 2^bits) and sort them; the views hold until the next call."""
+    def sorted_keys(self, blocks: Iterator[Block], size: int, bits: int, base: int) -> Block:
+        """Load `size` keys and sort them; `bits`, `base` as of sort_keys. The views hold until the next call."""
         get = self.buffers.get
         keys, other = get("keys", size, np.uint64), get("other keys", size, np.uint64)
         weights, other_weights = None, None
@@ -165,20 +167,22 @@ class Scratch:
             weights = get("weights", size, self.weight_dtype)
             other_weights = get("other weights", size, self.weight_dtype)
         load(blocks, keys, weights)
-        sort_keys(keys, weights, other, other_weights, size, bits)
+        sort_keys(keys, weights, other, other_weights, size, bits, base)
         return keys, weights
 
 
 def sorted_parts(
-    read: Callable[[], Iterator[Block]], size: int, bits: int, limit: int, scratch: Scratch, folder: Path, name: str
-) -> Iterator[Block]:
+    read: Callable[[], Iterator[Block]], size: int, bits: int, limit: int, scratch: Scratch, folder: Path, name: str,
+    base: int = 0,
+) -> Iterator[Block]:  # fmt: skip
     """Yield a bucket's keys in ascending order (of weights among equals), at most about `limit` at a time.
 
-    `read` returns a fresh iterator over the bucket's blocks; temporary files are folder/NAME-*.
+    `read` returns a fresh iterator over the bucket's blocks; temporary files are folder/NAME-*. `bits`, `base` as of
+    sort_keys.
     """
     if size <= limit:
         if size:
-            yield scratch.sorted_keys(read(), size, bits)
+            yield scratch.sorted_keys(read(), size, bits, base)
         return
     column = 0
     least, most = _range(read(), column)

@@ -20,7 +20,7 @@ from pagestore.convert.emit import merged_range
 from pagestore.convert.options import ProgressHook
 from pagestore.convert.sortededges import PartStore, SortedEdges
 from pagestore.convert.storage import Vector
-from pagestore.io import Buffers, large_empty
+from pagestore.io import Buffers
 from pagestore.reader import PageReader
 from pagestore.topology import Topology
 from pagestore.update import kernels
@@ -225,8 +225,8 @@ class _Output:
         self.merge, self.number, self.buffers = merge, number, buffers
         self.stores = [store for store in (merge.targets, merge.weights) if store is not None]
         room = merge.segments[number].room
-        whole = merge.job.folder is None
-        self.arrays = [large_empty(room, store.dtype) for store in self.stores] if whole else []
+        spaces = [store.space(number, 0, room) for store in self.stores]
+        self.arrays = [space for space in spaces if space is not None]
         self.at = 0
         self.range: tuple[float, float] | None = None
         self._open: list[np.ndarray] = []
@@ -251,6 +251,4 @@ class _Output:
 
     def finish(self) -> int:
         """All batches were taken; returns how many edges there are."""
-        for store, array in zip(self.stores, self.arrays, strict=False):
-            store.put(self.number, 0, array[: self.at])
         return self.at

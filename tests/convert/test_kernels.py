@@ -30,7 +30,13 @@ def test_radix_sort(seed: int, count: int, bits: int, weighted: bool) -> None:
     weights = rng.integers(0, 9, count).astype(np.uint32) if weighted else None
     order = np.lexsort((np.zeros(count) if weights is None else weights, keys))
     wanted = keys[order], None if weights is None else weights[order]
-    sort_keys(keys, weights, np.empty_like(keys), None if weights is None else np.empty_like(weights), count, bits)
+    base = int(rng.integers(0, bits, endpoint=True)) if seed % 2 else 0
+    if base:  # they come in the order of their lower bits, and equal ones by their weights
+        low = np.uint64((1 << base) - 1)
+        order = np.lexsort((np.zeros(count) if weights is None else weights, keys, keys & low))
+        keys, weights = keys[order], None if weights is None else weights[order]
+    others = np.empty_like(keys), None if weights is None else np.empty_like(weights)
+    sort_keys(keys, weights, *others, count, bits, base)
     assert (keys == wanted[0]).all()
     assert weights is None or (weights == wanted[1]).all()
 

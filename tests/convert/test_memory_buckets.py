@@ -31,7 +31,7 @@ def test_all_keys_are_there(monkeypatch: pytest.MonkeyPatch, dtype: np.dtype | N
     store = MemoryBuckets(BUCKETS, dtype, PIECES * KEYS)
     pieces = [piece(seed, dtype) for seed in range(PIECES)]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(store.append, pieces))
+        list(pool.map(store.append, pieces, range(PIECES)))
     keys = np.concatenate([one.keys for one in pieces])
     for bucket in range(BUCKETS):
         found = list(store.blocks(bucket))
@@ -45,11 +45,26 @@ def test_all_keys_are_there(monkeypatch: pytest.MonkeyPatch, dtype: np.dtype | N
     assert sum(len(block) for block, _ in store.blocks(1)) == store.sizes[1]
 
 
+@pytest.mark.parametrize("dtype", [None, np.dtype(np.uint8)])
+def test_keys_come_in_the_order_of_their_pieces(monkeypatch: pytest.MonkeyPatch, dtype: np.dtype | None) -> None:
+    monkeypatch.setattr(memorybuckets, "BLOCK_BYTES", 1 << 12)
+    store = MemoryBuckets(BUCKETS, dtype, PIECES * KEYS, in_order=True)
+    pieces = [piece(seed, dtype) for seed in range(PIECES)]
+    for number in np.random.default_rng(1).permutation(PIECES).tolist():
+        store.append(pieces[number], number)
+    for bucket in range(BUCKETS):
+        wanted = np.concatenate([one.keys[one.starts[bucket] : one.starts[bucket + 1]] for one in pieces])
+        found = list(store.blocks(bucket))
+        assert np.concatenate([block for block, _ in found]).tolist() == wanted.tolist()
+        if dtype is not None:
+            assert (np.concatenate([weights for _, weights in found]) == wanted.astype(dtype)).all()
+
+
 def test_more_keys_than_were_said() -> None:
     store = MemoryBuckets(1, None, 0)
     with pytest.raises(ResourceError, match="more edges than when they were counted"):
-        for _ in range(1 + store.block_keys // KEYS):
-            store.append(Scattered(np.zeros(KEYS, np.uint64), None, np.array([0, KEYS], np.int64), 0))
+        for number in range(1 + store.block_keys // KEYS):
+            store.append(Scattered(np.zeros(KEYS, np.uint64), None, np.array([0, KEYS], np.int64), 0), number)
 
 
 def test_memory_goes_back_in_whole_pages() -> None:
