@@ -12,7 +12,6 @@ some, and others push (gstream.algorithms.traversal.shares).
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from gstream.algorithms.support.resident import Resident
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import FAR
 from gstream.algorithms.traversal import nearest
+from gstream.algorithms.traversal.plateaus import HOPS, find_by_weight
 from gstream.algorithms.traversal.shares import Shares, Way
 from gstream.algorithms.traversal.slice_predecessors import (
     held_by_predecessors,
@@ -36,8 +36,6 @@ from gstream.devices.job import DeviceMemoryError
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, count_bits, set_bits
 from gstream.records import bytes_of
 from gstream.records.held import on_host
-
-HOPS = np.dtype(np.uint32)
 
 
 def find_predecessors(session: Session, distance: Any, sources: np.ndarray, weighted: bool) -> tuple[Any, int]:
@@ -234,7 +232,7 @@ def _by_keys(
 def _by_weight(
     session: Session, distance: np.ndarray, natural: np.ndarray, predecessor: np.ndarray, open_bits: np.ndarray
 ) -> None:
-    """One sweep where every reached vertex has a nearer candidate; else hops by rounds, and one more sweep."""
+    """As find_by_weight; where rounds are many, one thread counts the hops."""
     name, pull = session.gathers()
     hops = np.zeros(len(distance), HOPS)
     session.reserve(hops)
@@ -243,32 +241,22 @@ def _by_weight(
         for copy in copies:
             session.each(nearest.take_offers, predecessor, copy["predecessor"], distance, hops, natural)
 
-    arrays = (distance, hops, natural, predecessor, open_bits, pull)
-    session.sweep_among(name, nearest.nearest_by_weight, arrays, open_bits if pull else None, join)
-    plateau = np.empty_like(open_bits)
-    if not session.each(nearest.unsettled, predecessor, open_bits, plateau):
-        return
-    _count_hops(session, distance, hops, plateau)
-    predecessor[:] = session.none
-    session.sweep_among(name, nearest.nearest_by_weight, arrays, open_bits if pull else None, join)
+    def sweep(kernel: Any, arrays: tuple[Any, ...], bits: np.ndarray) -> None:
+        joins = {"join": join} if kernel is nearest.nearest_by_weight else {}
+        session.sweep_among(name, kernel, arrays, bits if pull else None, **joins)
 
+    def unsettled() -> np.ndarray | None:
+        plateau = np.empty_like(open_bits)
+        return plateau if session.each(nearest.unsettled, predecessor, open_bits, plateau) else None
 
-def _count_hops(session: Session, distance: np.ndarray, hops: np.ndarray, plateau: np.ndarray) -> None:
-    """hops of the vertices of `plateau` (bits; of others they are 0), by rounds; by one thread where they are many."""
-    (name, pull), changed = session.gathers(), np.ones(1, np.int64)
-    flat = np.unpackbits(plateau.view(np.uint8), bitorder="little")[: len(hops)].view(np.bool_)
-    hops[flat] = FAR
-    for number in count():
-        if number == lists.FIRST_ROUNDS and session.store.has("out"):
-            with lists.lists_of(session, "out", len(hops) * session.id_dtype.itemsize, True) as there:
-                if there is not None:
-                    hops[flat], queue = FAR, np.empty(len(hops), session.id_dtype)
-                    given = (there.words, there.weights, there.places, distance, unreached(distance.dtype))
-                    session.look(nearest.spread_hops_alone, *given, hops, plateau, queue, items=0, long=True)
-                    return
-        changed[0] = 0
-        session.sweep_among(
-            name, nearest.spread_hops, (distance, hops, plateau, pull, changed), plateau if pull else None
-        )
-        if not changed[0]:
-            return
+    def alone(number: int, plateau: np.ndarray, flat: np.ndarray) -> bool:
+        if number != lists.FIRST_ROUNDS or not session.store.has("out"):
+            return False
+        with lists.lists_of(session, "out", len(hops) * session.id_dtype.itemsize, True) as there:
+            if there is not None:
+                hops[flat], queue = FAR, np.empty(len(hops), session.id_dtype)
+                given = (there.words, there.weights, there.places, distance, unreached(distance.dtype))
+                session.look(nearest.spread_hops_alone, *given, hops, plateau, queue, items=0, long=True)
+        return there is not None
+
+    find_by_weight(sweep, predecessor, (distance, hops, natural, predecessor, open_bits, pull), unsettled, bool, alone)

@@ -17,12 +17,12 @@ from gstream.algorithms.support.part_sweeps import own_part, sweep_part
 from gstream.algorithms.support.session import Session
 from gstream.algorithms.support.shared import BLOCK, FAR
 from gstream.algorithms.traversal import nearest
+from gstream.algorithms.traversal.plateaus import HOPS, find_by_weight
 from gstream.devices.host.rank_values import RankValues
 from gstream.engine.part_arrays import PartArrays
 from gstream.hostcode.bitmaps import bitmap_bytes, bits_where
 from gstream.planning.memory_fit import Graph
 
-HOPS = np.dtype(np.uint32)
 AT_ONCE = 1 << 20  # vertices that ranks are asked about together
 
 
@@ -74,19 +74,21 @@ def predecessors_of_slices(session: Session, distance: Any, sources: np.ndarray,
     if weighted:
         hops = np.zeros(part.count, HOPS)
         session.reserve(hops, near)  # and the least distances
-        arrays = (near, hops, natural, found, bits, pull)
-        sweep_part(session, part, name, nearest.nearest_by_weight, arrays)
-        flat = _unsettled(part, found, bits)
-        if plateaus := part.ranks.any(bool(flat.any())):
-            _count_hops(session, part, near, hops, flat)
-            found[:] = session.none
-            sweep_part(session, part, name, nearest.nearest_by_weight, arrays)
-        del flat
+
+        def agree(changed: bool) -> bool:
+            part.mirrors.reduce(hops, np.minimum)
+            part.mirrors.gather(hops)
+            return part.ranks.any(changed)
+
+        plateaus = find_by_weight(
+            lambda kernel, arrays, _: sweep_part(session, part, name, kernel, arrays), found,
+            (near, hops, natural, found, bits, pull), lambda: _unsettled(part, found, bits), agree,
+        )  # fmt: skip
         _keep_least(part, near, found, none)
         if plateaus:
             _keep_least(part, hops, found, FAR)
         session.release(hops, near)
-        del arrays, hops
+        del hops, agree
     else:
         sweep_part(session, part, name, nearest.nearest_by_hops, (near, natural, found, bits, pull))
     for begin in range(0, part.count, BLOCK):
@@ -105,24 +107,15 @@ def _need(session: Session, dtype: np.dtype, weighted: bool, part: PartArrays) -
     return held_by_predecessors(session, dtype, weighted, graph) + part.nbytes + session.least_pages(weighted)
 
 
-def _unsettled(part: PartArrays, found: np.ndarray, bits: np.ndarray) -> np.ndarray:
-    """bool[n] by numbers: vertices that look for a predecessor (bits), of which no rank found one."""
+def _unsettled(part: PartArrays, found: np.ndarray, bits: np.ndarray) -> np.ndarray | None:
+    """Bits by numbers: vertices that look for a predecessor (bits), of which no rank found one; None: there is none on
+    any rank."""
     settled = (found != ~found.dtype.type(0)).view(np.uint8)
     part.mirrors.reduce(settled, np.bitwise_or)
     part.mirrors.gather(settled)
     looks = np.unpackbits(bits.view(np.uint8), count=part.count, bitorder="little")
-    return (looks & ~settled).view(np.bool_)
-
-
-def _count_hops(session: Session, part: PartArrays, near: np.ndarray, hops: np.ndarray, flat: np.ndarray) -> None:
-    """Hops of the vertices of plateaus (bool[n]), by rounds: edges of equal distance behind one that is on none."""
-    (name, pull), changed, plateau = session.gathers(), np.ones(1, np.int64), bits_where(flat)
-    hops[flat] = FAR
-    while part.ranks.any(bool(changed[0])):
-        changed[0] = 0
-        sweep_part(session, part, name, nearest.spread_hops, (near, hops, plateau, pull, changed))
-        part.mirrors.reduce(hops, np.minimum)
-        part.mirrors.gather(hops)
+    left = (looks & ~settled).view(np.bool_)
+    return bits_where(left) if part.ranks.any(bool(left.any())) else None
 
 
 def _keep_least(part: PartArrays, key: np.ndarray, found: np.ndarray, most: Any) -> None:

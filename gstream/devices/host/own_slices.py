@@ -44,18 +44,22 @@ class OwnSliceExchange(RankExchange):
         super().__init__(devices, ranks)
         self.ids, self._read_and_written, self._trace = ids, read_and_written, trace
         self._ways: Ways = ()
-        self._known: dict[tuple[Ways, bool], tuple[Mirrors, StreamedSums]] = {}
+        self._known: tuple[Ways, bool] | None = None  # what `_mirrors` and `_sums` are of; None: there are none
+        self._mirrors: Mirrors
+        self._sums: StreamedSums
         self._begun = self._streams = False  # values were merged; the superstep's sums go while pages stream
         self._later = np.empty(0, np.int64), np.empty(0, np.uint64)  # own small pages and their first vertices
 
     @property
     def mirrors_bytes(self) -> int:
         """Of bitmaps of mirrors."""
-        return sum(mirrors.nbytes for mirrors, _ in self._known.values())
+        return 0 if self._known is None else self._mirrors.nbytes
 
     def forget(self) -> None:
         """Free bitmaps of mirrors, until the next run."""
-        self._known.clear()
+        if self._known is not None:
+            self._known = None
+            del self._mirrors, self._sums
 
     def follow(self, tables: dict[str, PageTable]) -> None:
         self._ways = tuple(sorted((way, table.name) for way, table in tables.items()))
@@ -63,17 +67,10 @@ class OwnSliceExchange(RankExchange):
     def attach(self, slices: Sequence[Range] | None, sends: bool) -> None:
         super().attach(slices, sends)
         self._begun, key = False, (self._ways, self._state.code.idempotent)
-        if key not in self._known:  # one, as those of a run are as large as bitmaps of all vertices
-            mirrors = self._made()
-            self._known = {key: (mirrors, StreamedSums(self.ranks, mirrors, self.ids, self._trace))}
-
-    @property
-    def _mirrors(self) -> Mirrors:
-        return next(iter(self._known.values()))[0]
-
-    @property
-    def _sums(self) -> StreamedSums:
-        return next(iter(self._known.values()))[1]
+        if key != self._known:  # those of one run, as they are as large as bitmaps of all vertices
+            self.forget()
+            self._mirrors, self._known = self._made(), key
+            self._sums = StreamedSums(self.ranks, self._mirrors, self.ids, self._trace)
 
     def _made(self) -> Mirrors:
         """Values that are combined where they lie, or tell what is done, are read where they are written, too."""
