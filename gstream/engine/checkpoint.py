@@ -244,7 +244,8 @@ class Keeper:
         """Write a checkpoint into the older slot. take: what brings the state, which devices may have."""
         began = time.monotonic()
         with self._span("write", superstep):
-            state, arrays, own = take(), {}, None
+            state, own = take(), None
+            arrays: dict[str, Any] = {}
             if self.own is not None:
                 arrays = self.own.arrays()
                 own = {"boundaries": self.passed, "numbers": self.own.numbers(), "of": self.own.of}

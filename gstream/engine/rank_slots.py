@@ -4,7 +4,7 @@
     FOLDER/slot-N                   the first rank: by rename, once all have told their checksums
 
 All ranks make the same calls. One process reads these slots, and ranks, of any number, read those of one process:
-gstream.engine.slot_files. A share is a range of an array's elements, as all ranks hold whole arrays.
+gstream.engine.slot_files. A share is a range of an array's elements, as ranks hold whole arrays, or a Share.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from gstream.devices.ranks import Ranks
 from gstream.engine.checkpoint_slots import SlotFolder
-from gstream.engine.slot_files import Pieces, Saved
+from gstream.engine.slot_files import Pieces, Saved, Share
 from pagestore.crc import crc32
 from pagestore.errors import ResourceError, UsageError
 from pagestore.faults import disk_error
@@ -87,15 +87,15 @@ class RankSlots:
         """As SlotFolder's, on all ranks."""
         self._ranks.by_first(lambda: self._slots.clear())
 
-    def write(self, description: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> int:
+    def write(self, description: Mapping[str, Any], arrays: Mapping[str, np.ndarray | Share]) -> int:
         """As SlotFolder's, on all ranks, of which each writes its share; the bytes of all."""
         ranks = self._ranks
         name, sequence = ranks.by_first(lambda: self._slots.next_place())
-        flat = {key: np.ascontiguousarray(array).reshape(-1) for key, array in arrays.items()}
+        flat = {key: _share_of(array, ranks) for key, array in arrays.items()}
         part = self.folder / part_name(name, sequence, ranks.rank)
         try:
             parts = self._parts(part, flat)
-            entries = [[key, array.dtype.str, len(array), 0] for key, array in flat.items()]
+            entries = [[key, share.values.dtype.str, share.total, 0] for key, share in flat.items()]
             named = [[part_name(name, sequence, rank), pieces] for rank, pieces in enumerate(parts)]
             described = {**description, "arrays": entries, "parts": named}
             written: int = ranks.by_first(lambda: self._name(described))
@@ -103,12 +103,12 @@ class RankSlots:
             with suppress(OSError):
                 part.unlink()
             raise
-        return written + sum(array.nbytes for array in flat.values())
+        return written + sum(share.nbytes for share in flat.values())
 
-    def _parts(self, part: Path, flat: Mapping[str, np.ndarray]) -> list[Pieces]:
+    def _parts(self, part: Path, flat: Mapping[str, Share]) -> list[Pieces]:
         """What each rank has written to its file."""
         try:
-            return self._ranks.together(lambda: _write_part(part, flat, self._ranks.rank, self._ranks.size))
+            return self._ranks.together(lambda: _write_part(part, flat))
         except (ResourceError, UsageError) as error:
             left = self._ranks.by_first(lambda: self._slots.left())
             raise type(error)(f"{error.line} {left}") from error
@@ -128,17 +128,25 @@ def part_name(slot: str, sequence: int, rank: int) -> str:
     return f"{slot}.{sequence}-{rank:05}"
 
 
-def _write_part(path: Path, flat: Mapping[str, np.ndarray], rank: int, ranks: int) -> Pieces:
+def _share_of(array: np.ndarray | Share, ranks: Ranks) -> Share:
+    """What this rank writes of an array, flat."""
+    if isinstance(array, Share):
+        return array
+    flat = np.ascontiguousarray(array).reshape(-1)
+    first, last = (len(flat) * number // ranks.size for number in (ranks.rank, ranks.rank + 1))
+    return Share(flat[first:last], first, len(flat))
+
+
+def _write_part(path: Path, flat: Mapping[str, Share]) -> Pieces:
     """Write a rank's share of each array; on return it is on the disk. Raises UsageError or ResourceError."""
     pieces, offset = [], 0
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         try:
-            for name, array in flat.items():
-                first, last = (len(array) * number // ranks for number in (rank, rank + 1))
-                share = array[first:last].view(np.uint8)
+            for name, (values, first, _) in flat.items():
+                share = values.view(np.uint8)
                 write_from(file, offset, share, str(path))
-                pieces.append([name, first, last - first, crc32(share)])
+                pieces.append([name, first, len(values), crc32(share)])
                 offset += share.nbytes
             os.fsync(file)
         finally:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,11 +33,26 @@ MOST_COUNTED = 1 << 62  # a sequence number, or elements of an array
 PIECE = 4 << 20  # bytes that are read and checked at once
 PART = re.compile(r"(slot-[01])\.[0-9]{1,19}-[0-9]{5,9}")  # the name of a rank's file
 
+NO_ROOM = np.empty(0, np.uint8), 0
 Pieces = list[list[Any]]  # [name, first element, elements, CRC-32] of each piece of a file
 
 
 class DamagedSlot(InputError):
     """A slot that is cut, altered, or none."""
+
+
+class Share(NamedTuple):
+    """What one rank has of an array: elements from number `first` on, of `total` that all ranks have together. Shares
+    follow each other in the order of ranks."""
+
+    values: np.ndarray
+    first: int
+    total: int
+
+    @property
+    def nbytes(self) -> int:
+        """Of all elements."""
+        return self.total * self.values.itemsize
 
 
 @dataclass
@@ -59,8 +74,8 @@ class Saved:
         """All arrays by name. Raises DamagedSlot."""
         return self.read({name: np.empty(count, dtype) for name, (dtype, count) in self.shapes.items()})
 
-    def read(self, into: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Fill these arrays, each as long as the slot's of its name. Raises DamagedSlot."""
+    def read(self, into: dict[str, Any]) -> dict[str, Any]:
+        """Fill these arrays, each as long as the slot's of its name, and shares of them. Raises DamagedSlot."""
         read_slot(self.path, into)
         return into
 
@@ -148,23 +163,26 @@ def _dtype(text: str) -> np.dtype:
     return dtype
 
 
-def read_slot(path: Path, into: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """The description of a slot, whose arrays are all checked; those that `into` has by name are filled. Raises
-    DamagedSlot."""
+def read_slot(path: Path, into: Mapping[str, np.ndarray | Share]) -> dict[str, Any]:
+    """The description of a slot, whose arrays are all checked; those that `into` has by name are filled, as far as a
+    share goes. Raises DamagedSlot."""
     description, first = read_description(path)
     sizes = {name: _dtype(dtype).itemsize for name, dtype, _, _ in description["arrays"]}
     for name, _, count, _ in description["arrays"]:
         if name in into and into[name].nbytes != count * sizes[name]:
             raise DamagedSlot(f"{path} has changed")
-    rooms = {name: array.view(np.uint8) for name, array in into.items()}
+    rooms = dict[str, tuple[np.ndarray, int]]()  # bytes, and the element from which they are
+    for name, array in into.items():
+        values, begins = (array.values, array.first) if isinstance(array, Share) else (array, 0)
+        rooms[name] = values.view(np.uint8), begins
     for file, place, pieces in _files_of(path, description, first):
         try:
             with open(file, "rb", buffering=0) as stream:
                 stream.seek(place)
                 for name, begin, count, crc in pieces:
-                    size = sizes[name]
-                    room = rooms[name][begin * size : (begin + count) * size] if name in rooms else None
-                    if _read_piece(stream, count * size, room) != crc:
+                    size, (room, at) = sizes[name], rooms.get(name, NO_ROOM)
+                    first = (begin - at) * size
+                    if _read_piece(stream, first, first + count * size, room) != crc:
                         raise DamagedSlot(f"{file} fails its checksum")
         except OSError as error:
             raise _unread(file, error) from error
@@ -180,14 +198,18 @@ def _files_of(path: Path, description: dict[str, Any], first: int) -> Iterator[t
         yield path, first, [[name, 0, count, crc] for name, _, count, crc in description["arrays"]]
 
 
-def _read_piece(stream: Any, nbytes: int, room: np.ndarray | None) -> int | None:
-    """CRC-32 of the next bytes, which fill `room`; None where there are not so many."""
-    piece = np.empty(min(nbytes, PIECE), np.uint8) if room is None else room[:0]
-    found = done = 0
-    while done < nbytes:
-        part = piece[: nbytes - done] if room is None else room[done : done + PIECE]
+def _read_piece(stream: Any, begin: int, end: int, room: np.ndarray) -> int | None:
+    """CRC-32 of the next end - begin bytes, which fill room[begin:end], as far as it goes; None where there are not so
+    many. room: uint8[n]."""
+    here, there = (min(max(cut, 0), len(room)) for cut in (begin, end))
+    passed, found, at = np.empty(min(PIECE, end - begin - (there - here)), np.uint8), 0, begin
+    while at < end:
+        if here <= at < there:
+            part = room[at : min(at + PIECE, there)]
+        else:
+            part = passed[: (here if at < here < there else end) - at]
         got = stream.readinto(part.data)
         if not got:
             return None
-        found, done = crc32(part[:got], found), done + got
+        found, at = crc32(part[:got], found), at + got
     return found

@@ -7,8 +7,8 @@
         kept.boundary()                             writes a checkpoint if one is due; the call may end here
     kept.end()                                      the work is done: what follows needs no sweep
 
-Arrays are those of the algorithm, which a checkpoint fills in place. They must not depend on devices, threads or caps.
-Without --checkpoint, a state only holds what the algorithm put into it.
+Arrays are those of the algorithm, or Shares of ranks, which a checkpoint fills in place. They must not depend on
+devices, threads or caps. Without --checkpoint, a state only holds what the algorithm put into it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gstream.engine.slot_files import Saved
+from gstream.engine.slot_files import Saved, Share
 from pagestore.errors import InputError, UsageError
 
 PREFIX = "own/"  # of an algorithm's arrays in a slot, beside those of a program
@@ -46,7 +46,7 @@ class Counts(Protocol):
 
 
 class SweepState:
-    """See the module. Each name of `given` is an attribute: an array, a list of arrays, or what JSON holds.
+    """See the module. Each name of `given` is an attribute: an array or Share, a list of arrays, or what JSON holds.
 
     source_count: of which `done` are done; 0: the state counts none.
     """
@@ -92,14 +92,14 @@ class SweepState:
             )
 
     def _bring(self, resident: Brings) -> None:
-        resident.bring(*self.arrays().values())
+        resident.bring(*(array for array in self.arrays().values() if isinstance(array, np.ndarray)))
 
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, np.ndarray | Share]:
         """The arrays by their names in a slot."""
-        found: dict[str, np.ndarray] = {}
+        found: dict[str, np.ndarray | Share] = {}
         for name in self._names:
             value = getattr(self, name)
-            if isinstance(value, np.ndarray):
+            if isinstance(value, np.ndarray | Share):
                 found[PREFIX + name] = _plain(value)
             elif _is_arrays(value):
                 found |= {f"{PREFIX}{name}/{place}": array for place, array in enumerate(value)}
@@ -111,16 +111,16 @@ class SweepState:
         return {
             name: len(value) if _is_arrays(value) else value
             for name, value in values.items()
-            if not isinstance(value, np.ndarray)
+            if not isinstance(value, np.ndarray | Share)
         }
 
     def restore(self, found: Saved) -> None:
         """Be what a slot holds. Raises InputError for one that this algorithm did not write on this graph."""
         numbers = found.description["own"]["numbers"]
-        into: dict[str, np.ndarray] = {}
+        into: dict[str, np.ndarray | Share] = {}
         for name in self._names:
             value = getattr(self, name)
-            if isinstance(value, np.ndarray):
+            if isinstance(value, np.ndarray | Share):
                 into[PREFIX + name] = _plain(value)
             elif isinstance(value, Arrays):
                 own = {key: shape for key, shape in found.shapes.items() if key.startswith(f"{PREFIX}{name}/")}
@@ -130,7 +130,7 @@ class SweepState:
                 setattr(self, name, numbers[name])
             else:
                 raise _no_checkpoint(found)
-        shapes_now = {name: (array.dtype, len(array)) for name, array in into.items()}
+        shapes_now = {name: _shape_of(array) for name, array in into.items()}
         if shapes_now != {name: shape for name, shape in found.shapes.items() if name.startswith(PREFIX)}:
             raise _no_checkpoint(found)
         found.read(into)
@@ -145,9 +145,14 @@ def names_in(found: Saved) -> list[str]:
     return list(dict.fromkeys(name.split("/")[1] for name in found.shapes if name.startswith(PREFIX)))
 
 
-def _plain(array: np.ndarray) -> np.ndarray:
+def _plain(array: np.ndarray | Share) -> np.ndarray | Share:
     """An array of bool as bytes, which slots hold."""
-    return array.view(np.uint8) if array.dtype.kind == "b" else array
+    return array.view(np.uint8) if isinstance(array, np.ndarray) and array.dtype.kind == "b" else array
+
+
+def _shape_of(array: np.ndarray | Share) -> tuple[np.dtype, int]:
+    """Type and length of an array in a slot."""
+    return (array.values.dtype, array.total) if isinstance(array, Share) else (array.dtype, len(array))
 
 
 def _is_arrays(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """Run by mpiexec: calls that end once they have written checkpoints go on, by ranks or one process, from either's.
 
 mpiexec -n 2 python kept_in_ranks.py FOLDER WRITES NAME...    the outcome of each call of kept_calls, or
-                                               "random SEED": FOLDER/RANK.json
+                                               "random SEED", or "slices ALGORITHM": FOLDER/RANK.json
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import gstream
 from gstream.algorithms.components import scc
 from gstream.devices.ranks import Ranks
 from gstream.engine.checkpoint import Keeper
+from gstream.engine.slot_files import Share
 from gstream.results.result import Result
 from tests import quick
 
@@ -114,6 +115,54 @@ def tried(folder: Path, name: str, ranks: Ranks) -> str:
     return "; ".join(wrong)
 
 
+def of_slices(folder: Path, algorithm: str, ranks: Ranks) -> str:
+    """What goes wrong with a call of ranks that keep their slices of labels, on a graph in parts; "" if nothing does.
+    It goes on on the parts, and on the whole store by one process, which also is the one that began."""
+    whole, parts = folder / f"{algorithm}.gs", folder / f"{algorithm}.parts"
+
+    def make() -> None:
+        path = np.random.default_rng(5).permutation(300)  # many rounds, and three components beside it
+        ends = np.array([*zip(path, path[1:], strict=False), (300, 301), (302, 300), (303, 303), (305, 304)]).T
+        os.rename(make_store(folder / algorithm, *ends, None, vertices=306, directed=False).path, whole)
+        gstream.split(whole, parts, ranks.size, threads=1)
+
+    def run(store: Path, **options: Any) -> Result:
+        with gstream.open(store, devices="host", threads=1, **options) as graph:
+            return graph.execute(algorithm, {})
+
+    def written(keeper: Keeper, *given: Any) -> None:
+        kept.append(all(isinstance(one, Share) for one in keeper.own.arrays().values()) if keeper.own else True)
+        write(keeper, *given)
+
+    ranks.by_first(make)
+    expected, kept, write = by_each(ranks, lambda: run(whole)), list[bool](), Keeper.write
+    mine, copy, alone = (folder / f"{algorithm} {way}" for way in ("parts", "copy", "alone"))
+    Keeper.write = written
+    try:
+        ended = end_after(5, lambda: run(parts, ranks=ranks, checkpoint=mine, checkpoint_every=1))
+    finally:
+        Keeper.write = write
+    if not ended or not all(kept):
+        return f"{len(kept)} checkpoints, of slices: {kept}"
+    if ranks.first:
+        shutil.copytree(mine, copy)
+        end_after(1, lambda: run(whole, checkpoint=alone, checkpoint_every=1))
+    ranks.wait()
+    for way, (kept_in, store, many) in {
+        "parts": (mine, parts, ranks),
+        "whole": (copy, whole, None),
+        "from whole": (alone, parts, ranks),
+    }.items():
+        if many is not None or ranks.first:
+            found = run(store, ranks=many, checkpoint=kept_in, resume=True)
+            if found.summary["stats"]["kept"]["resumed"] is None:
+                return f"{way}: it began afresh"
+            if told := difference(expected, found):
+                return f"{way}: {told}"
+    ranks.wait()
+    return ""
+
+
 def compared(whole: Path, parts: Path, algorithm: str, own: dict[str, Any], ranks: Ranks) -> dict[str, str]:
     """How answers of ranks differ from that of one process, by the way they are made."""
 
@@ -138,6 +187,9 @@ def main() -> None:
     made: dict[str, str] = ranks.by_first(lambda: make_graphs(folder))
     found = {}
     for name in sys.argv[3:]:
+        if name.startswith("slices "):
+            found[name] = of_slices(folder, name.split()[1], ranks)
+            continue
         if name.startswith(("random ", "own ")):
             found[name] = tried(folder, name, ranks)
             continue

@@ -19,6 +19,7 @@ SOME = ("bfs", "scc")  # a program, and sweeps beside programs
 NAMES = list(CALLS) if MODE != "some" else SOME
 GRAPHS = [f"random {seed}" for seed in range(1 if MODE == "some" else 16)]
 GRAPHS += ["own 1", "own 3"] if MODE != "some" else []
+SLICES = ["slices wcc", *(["slices hcc"] if MODE != "some" else [])]
 SECONDS = 1200.0  # a launcher that hangs
 COUNTS = [2, pytest.param(3, marks=pytest.mark.long)]
 
@@ -28,7 +29,7 @@ def outcome(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """What went wrong on each rank, of all calls in one start."""
     folder, count = tmp_path_factory.mktemp("kept"), request.param
     writes = [1, 3] if MODE != "some" and count == 2 else [2]
-    words = (HERE / "kept_in_ranks.py", folder, json.dumps(writes), *NAMES, *GRAPHS)
+    words = (HERE / "kept_in_ranks.py", folder, json.dumps(writes), *NAMES, *GRAPHS, *SLICES)
     done = mpiexec(count, *words, cwd=folder, seconds=SECONDS)
     assert done.returncode == 0, done.stderr
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(count)]
@@ -41,6 +42,11 @@ def test_calls_go_on_from_what_ranks_or_one_process_kept(outcome, name):
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_answers_of_random_graphs(outcome, name):
+    assert [found[name] for found in outcome] == [""] * len(outcome)
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_ranks_keep_their_slices_of_labels(outcome, name):
     assert [found[name] for found in outcome] == [""] * len(outcome)
 
 

@@ -23,6 +23,7 @@ from gstream.algorithms.support.part_sweeps import sweep_part
 from gstream.algorithms.support.session import Session
 from gstream.devices.host.rank_values import RankValues
 from gstream.engine.part_arrays import PartArrays
+from gstream.engine.slot_files import Share
 from gstream.hostcode.bitmaps import bitmap, bitmap_bytes, set_bits
 from gstream.planning.memory_fit import Graph, mirror_bytes
 
@@ -47,28 +48,41 @@ def fits_slices(session: Session, part: PartArrays) -> bool:
     return part.fits(session.engine, sum(held.values()) + session.least_pages())
 
 
-def labels_of_slices(session: Session, part: PartArrays, name: str) -> RankValues:
-    """Store ID of the least vertex of each vertex's component, by rank. name: of the topology, all lists of which are
-    read."""
-    dtype = session.id_dtype
+def labels_of_slices(session: Session, part: PartArrays, name: str, before: int) -> tuple[RankValues, int]:
+    """(store ID of the least vertex of each vertex's component, by rank; supersteps). name: of the topology, all lists
+    of which are read. before: supersteps that came to nothing.
+
+    Labels are kept as trees of the whole graph's forest are (wcc.py), of which no page was swept: a label is of the
+    vertex's component and no greater than the vertex. So either goes on from what the other one kept.
+    """
+    dtype, begin = session.id_dtype, part.ids.own[0]
+    own = part.store_ids(dtype)[part.own].copy()
+    session.reserve(own)
+    kept = session.keep(
+        parent=Share(own, begin, part.ids.slices[-1][1]), giant=0, whole=True, swept=0, page=0, before=before, sweeps=0
+    )
+    goes_on = part.ranks.any(bool((own != np.arange(begin, begin + len(own), dtype=dtype)).any()))
     parent, changed = np.arange(part.count, dtype=dtype), bitmap(part.count)
     session.reserve(parent, parent, changed)  # labels take as much
     sweep_part(session, part, name, link_pages, (parent, dtype.type(0), False, not session.meta.directed))
     session.each(compress, parent)
     label = part.store_ids(dtype)
     session.each(relabel, parent, label, label)
+    if goes_on:
+        np.minimum(label[part.own], own, out=label[part.own])
     changed[:] = ~np.uint64(0)
     while True:
         part.mirrors.reduce(label, np.minimum, changed)
         part.mirrors.gather(label, changed, all_values=False)
         changed[:] = 0
         _tell(part, parent, label, changed)
+        own[:] = label[part.own]
         if not part.ranks.any(bool(changed.any())):
             break
-    session.reserve(label[part.own])
-    own = label[part.own].copy()
+        kept.boundary()
+    kept.end()
     session.release(parent, label, changed)
-    return part.values(own)
+    return part.values(own), kept.before + 1
 
 
 def _tell(part: PartArrays, parent: np.ndarray, label: np.ndarray, changed: np.ndarray) -> None:

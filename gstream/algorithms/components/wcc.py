@@ -110,7 +110,7 @@ def run_hcc(session: Session, execution: str = "sync") -> Answer:
 
     execution: "async" goes over a batch of pages several times while it is in memory (gstream.engine.rounds)."""
     if session.resumes("parent"):  # labels were given up before
-        return _answer(*_united(session))
+        return _by_slices(session) or _answer(*_united(session))
     program, stay = program_of_hcc(session), session.ranks is not None and session.stays
     outcome = session.run(program, patience=PATIENCE, rounds=rounds_of(execution), stay=stay)
     supersteps = outcome.supersteps
@@ -130,16 +130,15 @@ def _answer(labels: np.ndarray | Held, found: dict[str, Any]) -> Answer:
 
 
 def _by_slices(session: Session, before: int = 0) -> Answer | None:
-    """Union-find where ranks have slices; None: they have not, or keep all trees in a checkpoint. before: supersteps
-    that came to nothing."""
+    """Union-find where ranks have slices; None: they have not. before: supersteps that came to nothing."""
     name, _ = session.gathers()
-    part = None if session.engine.keeper is not None else own_part(session, name)
+    part = own_part(session, name)
     if part is None or not fits_slices(session, part):
         return None
     watch = Stopwatch()
-    labels = labels_of_slices(session, part, name)
+    labels, supersteps = labels_of_slices(session, part, name, before)
     session.stats.loop_seconds = watch.worked()
-    return _named(session, part, labels, session.finish(before + 1, True))
+    return _named(session, part, labels, session.finish(supersteps, True))
 
 
 def _named(session: Session, part: PartArrays, labels: RankValues, found: dict[str, Any]) -> Answer:
@@ -151,7 +150,7 @@ def _named(session: Session, part: PartArrays, labels: RankValues, found: dict[s
 def program_of_wcc(session: Session, start: Any = None) -> WCC:
     """A program that moves as much as union-find at most, which visits each edge at most once: its first superstep."""
     session.stands_in = True
-    if start is None and session.engine.own.splits and session.engine.options.checkpoint is None:
+    if start is None and session.engine.own.splits:
         session.let_stay(proved=True)
         session.holds, session.most_bytes = partial(held_by_slices, session), most_forest_bytes(session)
         session.engine.way = "pull" if session.gathers()[1] else "push"  # over one topology
