@@ -357,8 +357,8 @@ class Exchange(ABC):
         for device in self.devices:
             device.state.hold_back(step, least_edges)
 
-    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
-        """Take up values and bits of all vertices."""
+    def restore(self, values: Any, active: np.ndarray) -> None:
+        """Take up values and bits of all vertices. values: of ranks with slices, what gives those of a range, too."""
         self.each(lambda device, _: device.state.restore(values, active))
 
     # Cores beside devices that copy (gstream.devices.host.beside)

@@ -23,7 +23,7 @@ from typing import Any
 from gstream.devices.ranks import Ranks
 from gstream.engine import checkpoint_checks as checks
 from gstream.engine.checkpoint_slots import SlotFolder
-from gstream.engine.program_state import ARRAYS, State, ends_of, hash_of, say, shapes_of, shown, state_of
+from gstream.engine.program_state import State, ends_of, hash_of, say, shapes_of, shown, state_of
 from gstream.engine.rank_slots import RankSlots
 from gstream.engine.slot_files import Saved
 from gstream.engine.sweep_state import SweepState, names_in
@@ -251,7 +251,7 @@ class Keeper:
                 own = {"boundaries": self.passed, "numbers": self.own.numbers(), "of": self.own.of}
                 own["gstream"] = __version__
             if state is not None:
-                arrays |= {name: getattr(state, name) for name in ARRAYS}
+                arrays |= state.arrays()
             described = {"version": checks.VERSION, **self.identity, **self.program, "superstep": superstep, "own": own}
             described["state"] = None if state is None else state.numbers()
             try:

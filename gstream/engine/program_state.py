@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gstream.engine.slot_files import Saved
+from gstream.devices.host.rank_values import RankValues
+from gstream.engine.slot_files import Saved, Share
 from gstream.hostcode.generate import BLOCK
 from gstream.language.program import Program
 from pagestore.errors import InputError
@@ -22,17 +24,36 @@ from pagestore.errors import InputError
 MOST_SHOWN = 80  # characters of a parameter; of longer ones their hash is compared
 
 
+@dataclass(frozen=True)
+class KeptValues:
+    """The values of all vertices in a slot, which are read when they are asked for, some or all. shape: of all."""
+
+    found: Saved
+    shape: tuple[int, ...]
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        """Those of vertices [part.start, part.stop)."""
+        length = math.prod(self.shape[1:])
+        values = self.found.part(ARRAYS[0], part.start * length, part.stop * length)
+        return values.reshape(-1, *self.shape[1:])
+
+    def whole(self) -> np.ndarray:
+        """All."""
+        return self[0 : self.shape[0]]
+
+
 @dataclass
 class State:
     """A run between two supersteps.
 
-    value: value[V] in store order, or value[V, length]; active: uint64[ceil(V / 64)], those held back too; partials:
-    float64[blocks, totals]; near_step: what the frontier was cut with, None where it was not; in_place: values may have
-    come farther than an edge a superstep (gstream.language.relaxing); order_step, order_limit: of a frontier
-    whose least values send first (gstream.engine.small_frontier), else None; the rest is gstream.engine.direction's.
+    value: value[V] in store order, or value[V, length]; of ranks with slices each has its own; active:
+    uint64[ceil(V / 64)], those held back too; partials: float64[blocks, totals]; near_step: what the frontier was cut
+    with, None where it was not; in_place: values may have come farther than an edge a superstep
+    (gstream.language.relaxing); order_step, order_limit: of a frontier whose least values send first
+    (gstream.engine.small_frontier), else None; the rest is gstream.engine.direction's.
     """
 
-    value: np.ndarray
+    value: np.ndarray | RankValues | KeptValues
     active: np.ndarray
     partials: np.ndarray
     superstep: int
@@ -43,6 +64,14 @@ class State:
     in_place: bool
     order_step: float | None
     order_limit: float | None
+
+    def arrays(self) -> dict[str, np.ndarray | Share]:
+        """The arrays by name, of which ranks with slices have shares."""
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        if isinstance(self.value, RankValues):
+            own, first, length = self.value.own, self.value.part[0], math.prod(self.value.own.shape[1:])
+            arrays[ARRAYS[0]] = Share(own.reshape(-1), first * length, self.value.size * length)
+        return arrays
 
     def numbers(self) -> dict[str, Any]:
         """Everything but the arrays, for JSON."""
@@ -62,11 +91,11 @@ def state_of(found: Saved, program: Program, vertices: int) -> State:
     shapes, blocks = shapes_of(program, vertices), -(-vertices // BLOCK)
     if {name: found.shapes.get(name) for name in ARRAYS} != shapes:
         raise InputError(f"{found.path}: is no checkpoint of this graph and program. Start afresh: pass --force.")
-    arrays = found.read({name: np.empty(count, dtype) for name, (dtype, count) in shapes.items()})
+    arrays = found.read({name: np.empty(count, dtype) for name, (dtype, count) in shapes.items() if name != ARRAYS[0]})
     if vertices % 64 and int(arrays["active"][-1]) >> vertices % 64:
         raise InputError(f"{found.path}: has vertices past the graph's last. Start afresh: pass --force.")
     partials = arrays["partials"].reshape(blocks, len(program.totals))
-    values = arrays["value"].reshape(vertices, *type(program).value.dtype.shape)
+    values = KeptValues(found, (vertices, *type(program).value.dtype.shape))
     return State(values, arrays["active"], partials, **found.description["state"])
 
 

@@ -9,7 +9,7 @@ from gstream.engine.delta_stepping import DeltaStepping
 from gstream.engine.early_pull import EarlyPull
 from gstream.engine.lent_frontier import LentFrontier
 from gstream.engine.notify_pull import NotifyPull
-from gstream.engine.program_state import State
+from gstream.engine.program_state import KeptValues, State
 from gstream.engine.rounds import Rounds
 from gstream.engine.run_state import FastPath
 from gstream.engine.settled_sums import SettledSums
@@ -84,7 +84,7 @@ class Run(Supersteps):
 
     def state(self, supersteps: int) -> State:
         """What a checkpoint keeps, after so many supersteps; good until the next one."""
-        values = self.values()  # and the bits of all
+        values = self.values(stay=self.plan.graph.own is not None)  # and the bits of all
         active = self.exchange.bits_of_all("active")
         if self.plan.device.held_bits:
             active |= self.exchange.bits_of_all("held")
@@ -98,10 +98,13 @@ class Run(Supersteps):
 
     def restore(self, saved: State) -> None:
         """Take up a checkpoint, of whichever devices. Values say again which vertices are held back."""
+        assert isinstance(saved.value, KeptValues), "it was read from a slot"
+        values = saved.value if self.plan.graph.own is not None else saved.value.whole()
         if not self.plan.device.resident:
             assert self.host.value is not None
-            self.host.value[:] = saved.value
-        self.exchange.restore(saved.value, saved.active)
+            self.host.value[:] = values
+        self.exchange.restore(values, saved.active)
+        del values
         if self.code.totals:
             self.partials[:] = saved.partials
         self.chooser.stale = True  # open bits are all set

@@ -284,7 +284,7 @@ def test_checkpoints_take_a_twentieth_of_any_run_at_most(monkeypatch, tmp_path, 
     def take(seconds):
         now[0] += seconds
 
-    state = SimpleNamespace(superstep=0, numbers=dict, **dict.fromkeys(("value", "active", "partials")))
+    state = SimpleNamespace(superstep=0, numbers=dict, arrays=dict)
     with SlotFolder(tmp_path) as slots:
         monkeypatch.setattr(slots, "write", lambda described, arrays: take(3.0) or 1)
         monkeypatch.setattr(slots, "write_speed", lambda nbytes: nbytes / 3.0)

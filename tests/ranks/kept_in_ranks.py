@@ -23,6 +23,7 @@ import gstream
 from gstream.algorithms.components import scc
 from gstream.devices.ranks import Ranks
 from gstream.engine.checkpoint import Keeper
+from gstream.engine.rank_slots import RankSlots
 from gstream.engine.slot_files import Share
 from gstream.results.result import Result
 from tests import quick
@@ -116,32 +117,32 @@ def tried(folder: Path, name: str, ranks: Ranks) -> str:
 
 
 def of_slices(folder: Path, algorithm: str, ranks: Ranks) -> str:
-    """What goes wrong with a call of ranks that keep their slices of labels, on a graph in parts; "" if nothing does.
+    """What goes wrong with a call of ranks that keep their slices of values, on a graph in parts; "" if nothing does.
     It goes on on the parts, and on the whole store by one process, which also is the one that began."""
     whole, parts = folder / f"{algorithm}.gs", folder / f"{algorithm}.parts"
 
     def make() -> None:
         path = np.random.default_rng(5).permutation(300)  # many rounds, and three components beside it
-        ends = np.array([*zip(path, path[1:], strict=False), (300, 301), (302, 300), (303, 303), (305, 304)]).T
+        ends = np.array([*zip([300, *path], path, strict=False), (302, 301), (303, 303), (305, 304)]).T
         os.rename(make_store(folder / algorithm, *ends, None, vertices=306, directed=False).path, whole)
         gstream.split(whole, parts, ranks.size, threads=1)
 
     def run(store: Path, **options: Any) -> Result:
         with gstream.open(store, devices="host", threads=1, **options) as graph:
-            return graph.execute(algorithm, {})
+            return graph.execute(algorithm, {"source": 300} if algorithm in SEARCHES else {})
 
-    def written(keeper: Keeper, *given: Any) -> None:
-        kept.append(all(isinstance(one, Share) for one in keeper.own.arrays().values()) if keeper.own else True)
-        write(keeper, *given)
+    def written(slots: RankSlots, described: Any, arrays: dict[str, Any]) -> int:
+        kept.append(all(isinstance(arrays[name], Share) for name in ("value", "own/parent") if name in arrays))
+        return write(slots, described, arrays)
 
     ranks.by_first(make)
-    expected, kept, write = by_each(ranks, lambda: run(whole)), list[bool](), Keeper.write
+    expected, kept, write = by_each(ranks, lambda: run(whole)), list[bool](), RankSlots.write
     mine, copy, alone = (folder / f"{algorithm} {way}" for way in ("parts", "copy", "alone"))
-    Keeper.write = written
+    RankSlots.write = written
     try:
         ended = end_after(5, lambda: run(parts, ranks=ranks, checkpoint=mine, checkpoint_every=1))
     finally:
-        Keeper.write = write
+        RankSlots.write = write
     if not ended or not all(kept):
         return f"{len(kept)} checkpoints, of slices: {kept}"
     if ranks.first:

@@ -19,7 +19,7 @@ SOME = ("bfs", "scc")  # a program, and sweeps beside programs
 NAMES = list(CALLS) if MODE != "some" else SOME
 GRAPHS = [f"random {seed}" for seed in range(1 if MODE == "some" else 16)]
 GRAPHS += ["own 1", "own 3"] if MODE != "some" else []
-SLICES = ["slices wcc", *(["slices hcc"] if MODE != "some" else [])]
+SLICES = ["slices wcc", "slices bfs", *(["slices hcc", "slices pagerank"] if MODE != "some" else [])]
 SECONDS = 1200.0  # a launcher that hangs
 COUNTS = [2, pytest.param(3, marks=pytest.mark.long)]
 
@@ -46,7 +46,7 @@ def test_answers_of_random_graphs(outcome, name):
 
 
 @pytest.mark.parametrize("name", SLICES)
-def test_ranks_keep_their_slices_of_labels(outcome, name):
+def test_ranks_keep_their_slices(outcome, name):
     assert [found[name] for found in outcome] == [""] * len(outcome)
 
 

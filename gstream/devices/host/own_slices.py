@@ -171,7 +171,7 @@ class OwnSliceExchange(RankExchange):
         self.ranks.gather(found, [(part.start, part.stop) for part in words])
         return found
 
-    def restore(self, values: np.ndarray, active: np.ndarray) -> None:
+    def restore(self, values: Any, active: np.ndarray) -> None:
         self._state.restore(self.ids.select(lambda first, last: values[first:last]), self.ids.bits(active))
 
     def partials(self, slices: Sequence[Range]) -> Iterator[tuple[slice, np.ndarray]]:
