@@ -49,14 +49,14 @@ def population(typingctx, word):
     return types.uint64(types.uint64), generate
 
 
-def has_pdep() -> bool:
-    """Whether Numba compiles for cores with PDEP and PEXT: NUMBA_CPU_NAME and NUMBA_CPU_FEATURES may say others than
-    these, and LLVM ends the process at an instruction that they lack."""
+def has_features(*names: str) -> bool:
+    """Whether Numba compiles for cores with such instructions: NUMBA_CPU_NAME and NUMBA_CPU_FEATURES may say others
+    than these, and LLVM ends the process at an instruction that they lack."""
     told = get_host_cpu_features() if config.CPU_FEATURES is None else config.CPU_FEATURES
-    return not config.DISABLE_JIT and "+bmi2" in told.split(",")
+    return not config.DISABLE_JIT and {f"+{name}" for name in names} <= set(told.split(","))
 
 
-HAS_PDEP = has_pdep()  # Numba keeps code for each set of features
+HAS_PDEP = has_features("bmi2")  # Numba keeps code for each set of features
 
 
 def _of_two_words(name):

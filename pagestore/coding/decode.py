@@ -23,12 +23,16 @@ from pagestore.coding.bits import (
     unaligned,
     window,
 )
+from pagestore.coding.lanes import HAS_PERMUTE, LANES, add_base, choose, sum_up, take
 from pagestore.jit import compiled
 from pagestore.layout import PageLayout
 
 CHUNK = np.uint64(form.CHUNK)
+SUMMED = np.uint64(25)  # bits of the widest gaps of which 64 add up to less than 2^32
+WIDE, ROOM = np.uint64(LANES), np.uint64(3 * 64)  # words behind a block that may be written before they have their own
+TAKEN = np.uint64(4 * 64)  # bytes from the first field of 64 on that `take` may look at
 MOST_UNALIGNED = 57  # bits of fields in 8 bytes from that on in which they begin
-U3, U5, U6, U7, U31, U32, U63, U64 = (np.uint64(n) for n in (3, 5, 6, 7, 31, 32, 63, 64))
+U2, U3, U5, U6, U7, U31, U32, U63, U64 = (np.uint64(n) for n in (2, 3, 5, 6, 7, 31, 32, 63, 64))
 FULL = ~U0
 RELATIVE, REPEATS, SPARSE = (np.uint64(flag) for flag in (form.RELATIVE, form.REPEATS, form.SPARSE))
 
@@ -169,8 +173,9 @@ def _sound(words, stream, records, edges, id_words, most_width):
 def decode_chunk(words, stream, entry, items, value, starts, masks):
     """Fields of a chunk's items, value u4[items] or u8[items]; starts u8[16]: a bit an item, 1 where a list begins.
 
-    The bits of 64 items are put below each other first, so that the masks of their fields are made side by side: u4[64]
-    or u8[64], scratch. Fields of 4 bytes are taken two at a time, and the place behind the last one may be filled, too.
+    The bits of 64 items are put below each other first. Then `take` has all of their fields at once, where the
+    processor can and none leads past the stream. Else masks of the fields are made side by side, u4[64] or u8[64],
+    scratch. Fields of 4 bytes are taken by these two at a time, and the place behind the last one may be filled, too.
     """
     packed = np.uint64(words[entry + np.uint64(form.WIDTHS)])
     w0, w1, w2, w3, w4 = (
@@ -178,10 +183,7 @@ def decode_chunk(words, stream, entry, items, value, starts, masks):
         packed >> np.uint64(24),
     )  # fmt: skip
     kind = masks.dtype.type
-    m0 = kind(below(w0))
-    more1, more2, more3, more4 = (
-        m0 ^ kind(below(w1)), kind(below(w1) ^ below(w2)), kind(below(w2) ^ below(w3)), kind(below(w3) ^ below(w4)),
-    )  # fmt: skip
+    of_classes = kind(below(w0)), kind(below(w1)), kind(below(w2)), kind(below(w3)), kind(below(w4))
     plane = np.uint64(words[entry]) << U5
     second = plane + (((items + U31) >> U5) << U5)
     third = second + _ones(stream, plane, items)
@@ -189,8 +191,9 @@ def decode_chunk(words, stream, entry, items, value, starts, masks):
     bit = fourth + _ones(stream, third, fourth - third)
     fields, of_fields = value.view(np.uint64), masks.view(np.uint64)
     pairs = U1 if masks.itemsize == 4 else U0
-    one, none = kind(1), kind(0)
-    wide = max(w0, w1, w2, w3, w4) << pairs > np.uint64(MOST_UNALIGNED)
+    widest, stream_bytes = max(w0, w1, w2, w3, w4), stream.size << U3
+    narrow = HAS_PERMUTE and pairs == U1 and widest <= SUMMED
+    wide = widest << pairs > np.uint64(MOST_UNALIGNED)
     for begin in range(U0, items, U64):
         k = np.uint64(begin)
         q0 = unaligned(stream, (plane + k) >> U3) & (~U0 >> (U64 - min(U64, items - k)))
@@ -200,14 +203,10 @@ def decode_chunk(words, stream, entry, items, value, starts, masks):
         second += population(q0)
         third, fourth = third + population(q1), fourth + population(q2)
         starts[k >> U6] = q2
-        for half in range(U0, U64, U32):
-            p0, p1, p2, p3 = kind(q0 & below(U32)), kind(q1 & below(U32)), kind(q2 & below(U32)), kind(q3 & below(U32))
-            for i in range(32):
-                at = kind(i)
-                mask = m0 ^ ((none - ((p0 >> at) & one)) & more1) ^ ((none - ((p1 >> at) & one)) & more2)
-                mask ^= ((none - ((p2 >> at) & one)) & more3) ^ ((none - ((p3 >> at) & one)) & more4)
-                masks[half + np.uint64(i)] = mask
-            q0, q1, q2, q3 = q0 >> U32, q1 >> U32, q2 >> U32, q3 >> U32
+        if narrow and (bit >> U3) + TAKEN < stream_bytes and items - k >= U64:
+            bit = take(value, k, stream, bit, q0, q1, q2, q3, of_classes)
+            continue
+        choose(masks, q0, q1, q2, q3, of_classes)
         first = k >> pairs
         for i in range((min(U64, items - k) + pairs) >> pairs):
             mask = of_fields[np.uint64(i)]
@@ -217,16 +216,36 @@ def decode_chunk(words, stream, entry, items, value, starts, masks):
 
 
 @compiled(inline="always")
-def _wide_gaps(widths):
-    """Whether some gap of a chunk may take more than 32 bits."""
-    return max(widths & U63, widths >> np.uint64(6) & U63, widths >> np.uint64(12) & U63) > U32
+def _widest_gap(widths):
+    """Bits of the widest gap of a chunk."""
+    return max(widths & U63, widths >> np.uint64(6) & U63, widths >> np.uint64(12) & U63)
+
+
+@compiled(inline="always")
+def _put_vertices(page, begin, items, value, last, last_vertex):
+    """Put the vertices of a chunk into their slots; 1 where one is greater than it may be, else 0."""
+    slots, wrong = np.uint64(page.size), U0
+    for k in range(items):
+        last += np.uint64(value[k]) + U1
+        wrong |= np.uint64(last > last_vertex)
+        page[slots - U2 * (begin + np.uint64(k) + U1)] = last
+    return wrong
+
+
+@compiled(inline="always")
+def _add_together(page, at, sums, first, stop, base, last):
+    """Fill the page from word `at` on with the neighbours base + sums[first:stop]; the last one."""
+    for i in range(first, stop, WIDE):
+        add_base(page, at + (np.uint64(i) - first), sums, np.uint64(i), base)
+    return base + np.uint64(sums[stop - U1]) if stop > first else last
 
 
 @compiled
 def _decode(words, stream, page, records, edges, last_vertex, header_words, value, starts, masks):
     """Fill a page; the greatest neighbour of it, or 2^64 - 1 where that is not known.
 
-    Sums of gaps up to 2^32 stay below 2^64, so that the last neighbour of a list is its greatest one.
+    Sums of gaps up to 2^32 stay below 2^64, so that the last neighbour of a list is its greatest one. Gaps of 64 items
+    are summed up together, as if one list had them all. A list of these has a base that makes its sums its neighbours.
     """
     one, two = np.uint64(1), np.uint64(2)
     flags = np.uint64(words[form.FLAGS])
@@ -235,37 +254,42 @@ def _decode(words, stream, page, records, edges, last_vertex, header_words, valu
     entry = np.uint64(form.FIRST_ENTRY)
     slots = np.uint64(page.size)
     first = np.uint64(words[2]) | (np.uint64(words[3]) << U32)  # the page's first vertex
+    free_end = slots - two * records
+    sums = np.zeros(2 * 64, page.dtype)
     most = U0
     if flags & SPARSE:
-        last = first - one
         for begin in range(U0, records, CHUNK):
             items = min(CHUNK, records - np.uint64(begin))
             decode_chunk(words, stream, entry, items, value, starts, masks)
-            for k in range(items):
-                last += np.uint64(value[k]) + one
-                most |= np.uint64(last > last_vertex)
-                page[slots - two * (np.uint64(begin) + np.uint64(k) + one)] = last
+            last = first - one if begin == U0 else np.uint64(page[slots - two * np.uint64(begin)])
+            most |= _put_vertices(page, np.uint64(begin), items, value, last, last_vertex)
             entry += entry_words
-        most |= np.uint64(np.uint64(page[slots - two]) != first)
     else:
         for k in range(records):
             page[slots - two * (np.uint64(k) + one)] = first + np.uint64(k)
-        last = first + records - one
-    if last != last_vertex or most:
+    if most or np.uint64(page[slots - two]) != first or np.uint64(page[free_end]) != last_vertex:
         most = FULL
     at, record, slot, last = header_words, header_words, slots, U0
     for begin in range(U0, edges, CHUNK):
         items = min(CHUNK, edges - np.uint64(begin))
         decode_chunk(words, stream, entry, items, value, starts, masks)
-        if _wide_gaps(np.uint64(words[entry + np.uint64(form.WIDTHS)])):
+        widest = _widest_gap(np.uint64(words[entry + np.uint64(form.WIDTHS)]))
+        if widest > U32:
             most = FULL
         for k in range(U0, items, U64):
             begins, i, end = starts[np.uint64(k) >> U6], np.uint64(k), min(np.uint64(k) + U64, items)
+            together = widest <= SUMMED and at + ROOM < free_end
+            if together:
+                sum_up(sums, value, i, less, begins)
+            base = last
             while True:
                 stop = min(end, np.uint64(k) + trailing_zeros(begins))
-                for j in range(stop - i):
-                    last += np.uint64(value[i + np.uint64(j)]) + less
-                    page[at + np.uint64(j)] = last
+                if together:
+                    last = _add_together(page, at, sums, i - np.uint64(k), stop - np.uint64(k), base, last)
+                else:
+                    for j in range(stop - i):
+                        last += np.uint64(value[i + np.uint64(j)]) + less
+                        page[at + np.uint64(j)] = last
                 at, i = at + (stop - i), stop
                 if i == end:
                     break
@@ -280,6 +304,7 @@ def _decode(words, stream, page, records, edges, last_vertex, header_words, valu
                 page[at + one] = last
                 last = np.uint64(page[at + one])  # modulo what IDs hold
                 most = max(most, last)
+                base = last - np.uint64(sums[i - np.uint64(k)])
                 at, i = at + two, i + one
         entry += entry_words
     page[record] = at - record - one

@@ -12,7 +12,7 @@ import pytest
 
 from pagestore import meta as descriptions
 from pagestore import open_store
-from pagestore.coding import bits, form
+from pagestore.coding import bits, form, lanes
 from pagestore.coding.decode import decode_page, sound
 from pagestore.convert.options import ConvertOptions
 from pagestore.errors import StoreError, UsageError
@@ -23,7 +23,7 @@ from pagestore.reader import PageReader
 from pagestore.store import Store
 from pagestore.verify import verify
 from tests.choice import seeds
-from tests.coded_reference import greatest_of, page_of, weights_of
+from tests.coded_reference import Bits, greatest_of, page_of, weights_of
 
 KINDS = [None, "u1", "i4", "f4"]
 
@@ -94,7 +94,46 @@ def test_bits_are_put_as_the_processor_that_numba_compiles_for_can(monkeypatch):
     """LLVM ends the process at an instruction that the one named by NUMBA_CPU_FEATURES lacks."""
     for told, found in (("", False), ("+sse2,-bmi2", False), ("+sse2,+bmi2", True)):
         monkeypatch.setattr(bits.config, "CPU_FEATURES", told)
-        assert bits.has_pdep() is found
+        assert bits.has_features("bmi2") is found
+
+
+@compiled
+def of_lanes(value, stream, bit, words, masks, less):
+    """What each step makes of 64 items: masks, fields and the bit after them, sums, sums from a base."""
+    kind = value.dtype.type
+    found = np.zeros((4, 80), value.dtype)
+    of_classes = masks[0], masks[1], masks[2], masks[3], masks[4]
+    lanes.choose(found[0], words[0], words[1], words[2], words[3], of_classes)
+    end = lanes.take(found[1], np.uint64(8), stream, bit, words[0], words[1], words[2], words[3], of_classes)
+    last = lanes.sum_up(found[2], value, np.uint64(5), less, words[2])
+    lanes.add_base(found[3], np.uint64(3), found[2], np.uint64(9), np.uint64(2**64 - 7))
+    return found, end, last, kind(0)
+
+
+@pytest.mark.parametrize("dtype", ["<u4", "<u8"])
+def test_steps_of_16_items_are_what_single_items_make(dtype):
+    numbers = random.Random(4)
+    for _ in range(20):
+        words = [numbers.getrandbits(64)]
+        for _ in range(3):
+            words.append(words[-1] & numbers.getrandbits(64))
+        widths = [numbers.randint(0, 25) for _ in range(5)]
+        value = np.array([numbers.getrandbits(20) for _ in range(80)], dtype)
+        held, bit, less = numbers.randbytes(320), numbers.randint(0, 7), numbers.randint(0, 1)
+        masks = np.array([(1 << width) - 1 for width in widths], dtype)
+        given = np.array(words, np.uint64), masks, np.uint64(less)
+        found, end, last, _ = of_lanes(value, np.frombuffer(held, np.uint64), np.uint64(bit), *given)
+        kinds = [sum(word >> k & 1 for word in words) for k in range(64)]
+        assert found[0, :64].tolist() == [(1 << widths[kind]) - 1 for kind in kinds]
+        if lanes.HAS_PERMUTE and dtype == "<u4":
+            at, whole = bit, Bits(held)
+            for k, kind in enumerate(kinds):
+                assert found[1, 8 + k] == whole.take(at, widths[kind])
+                at += widths[kind]
+            assert end == at
+        sums = np.cumsum([0 if words[2] >> k & 1 else int(value[5 + k]) + less for k in range(64)]).tolist()
+        assert found[2, :64].tolist() == sums and last == sums[-1]
+        assert found[3, 3:19].tolist() == [(one - 7) % (1 << 8 * value.itemsize) for one in sums[9:25]]
 
 
 @pytest.mark.covering(1)

@@ -171,7 +171,7 @@ def test_forged_descriptions_are_refused(forged):
 def test_compressed_stores_that_were_written_before_are_read(tmp_path, monkeypatch):
     """Their heads and degrees lie there as they are read."""
     made = finish.Coding
-    monkeypatch.setattr(finish, "Coding", lambda places=None, arrays=(): made(places or {}))
+    monkeypatch.setattr(finish, "Coding", lambda places=None, arrays=(), floats=False: made(places or {}))
     plain, store = stores(tmp_path)
     assert store.meta.needs == ["compressed"] and verify(store).ok
     np.testing.assert_array_equal(store.topology("in").heads(), plain.topology("in").heads())
