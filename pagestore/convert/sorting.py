@@ -24,6 +24,7 @@ from pagestore.jit import compiled
 
 RUN_KEYS = 1 << 12  # aimed length of a run: keys and scratch take 64 KiB (2^14 and 2^10 are a tenth slower)
 TOP_BITS = 10  # at most 1,024 write streams in the first pass: beyond that the TLB is what bounds it
+COUNTS = (1 << 11) + (1 << TOP_BITS)  # of a run's digits, and of the top digits
 SHORT_RUN = 48  # runs up to this length are sorted by insertion
 PARTS = 128  # parts a bucket is cut into at most, each a file
 FINE = 1 << 12  # ranges counted to balance the parts
@@ -120,15 +121,15 @@ def _order_equal_keys(keys, weights, count):
 
 
 @compiled
-def sort_keys(keys, weights, other_keys, other_weights, count, bits, base):
+def sort_keys(keys, weights, other_keys, other_weights, count, bits, base, counts):
     """Sort keys[:count] (uint64, all below 2^bits) ascending in place, and weights[:count] by (key, weight).
 
     `other_keys`, `other_weights` are scratch of the same dtypes and at least `count` long; weights may be None. `base`:
-    keys that differ in their lower `base` bits alone are in order already; 0: none need be.
+    keys that differ in their lower `base` bits alone are in order already; 0: none need be. counts: scratch u8[COUNTS];
+    a kernel that makes arrays has Numba load what it makes them by, for 25 ms.
     """
     n = np.uint64(count)
     base, low = np.uint64(base), np.uint64(bits)
-    counts = np.empty(1 << 11, np.uint64)
     top = U0
     while top < np.uint64(TOP_BITS) and top < low - base and (n >> top) > np.uint64(RUN_KEYS):
         top += U1
@@ -136,7 +137,7 @@ def sort_keys(keys, weights, other_keys, other_weights, count, bits, base):
     low -= top
     moved = False
     if top > U0:
-        ends = np.empty(1 << TOP_BITS, np.uint64)
+        ends = counts[1 << 11 :]
         moved = _spread(keys, weights, other_keys, other_weights, U0, n, low, (U1 << top) - U1, ends)
     if moved:
         first = U0
@@ -157,6 +158,7 @@ class Scratch:
     def __init__(self, weight_dtype: np.dtype | None):
         self.weight_dtype = weight_dtype
         self.buffers = Buffers()
+        self.counts = np.empty(COUNTS, np.uint64)
 
     def sorted_keys(self, blocks: Iterator[Block], size: int, bits: int, base: int) -> Block:
         """Load `size` keys and sort them; `bits`, `base` as of sort_keys. The views hold until the next call."""
@@ -167,7 +169,7 @@ class Scratch:
             weights = get("weights", size, self.weight_dtype)
             other_weights = get("other weights", size, self.weight_dtype)
         load(blocks, keys, weights)
-        sort_keys(keys, weights, other, other_weights, size, bits, base)
+        sort_keys(keys, weights, other, other_weights, size, bits, base, self.counts)
         return keys, weights
 
 

@@ -16,7 +16,7 @@ from pagestore.convert.emit import code_dtype, decode, encode
 from pagestore.convert.identity import Identity
 from pagestore.convert.presence import Presence, ids_of_table, ranks
 from pagestore.convert.scan import Tally
-from pagestore.convert.sorting import sort_keys
+from pagestore.convert.sorting import COUNTS, sort_keys
 from pagestore.convert.storage import Vector
 from pagestore.inputs.base import EdgeChunk
 from pagestore.jit import atomic_add
@@ -36,7 +36,7 @@ def test_radix_sort(seed: int, count: int, bits: int, weighted: bool) -> None:
         order = np.lexsort((np.zeros(count) if weights is None else weights, keys, keys & low))
         keys, weights = keys[order], None if weights is None else weights[order]
     others = np.empty_like(keys), None if weights is None else np.empty_like(weights)
-    sort_keys(keys, weights, *others, count, bits, base)
+    sort_keys(keys, weights, *others, count, bits, base, np.empty(COUNTS, np.uint64))
     assert (keys == wanted[0]).all()
     assert weights is None or (weights == wanted[1]).all()
 
