@@ -222,6 +222,10 @@ class FileBuckets:
             yield keys, weights
             left -= count
 
+    def load(self, bucket: int, keys: np.ndarray, weights: np.ndarray | None) -> None:
+        """Copy all of a bucket to arrays of its size."""
+        load(self.blocks(bucket), keys, weights)
+
     def free(self, bucket: int) -> None:
         """The bucket is no longer needed."""
         if (file := self._files.pop(bucket, None)) is not None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pagestore.convert.buckets import Block, FileBuckets, Scattered
+from pagestore.convert.buckets import Block, FileBuckets, Scattered, load
 from pagestore.errors import ResourceError
 from pagestore.io import HUGE_BYTES, aligned_empty, give_back
 from pagestore.jit import compiled
@@ -80,6 +80,7 @@ class MemoryBuckets:
         self._owners, self._used = np.zeros(blocks, np.uint32), 0
         self._lock = threading.Lock()
         self.in_order, self._pieces = in_order, dict[int, np.ndarray]()
+        self._segments = np.empty((0, 4), np.int64)
 
     def append(self, piece: Scattered, number: int) -> None:
         """Add each bucket's part of the piece; thread-safe. number: of this piece alone."""
@@ -99,7 +100,9 @@ class MemoryBuckets:
     def blocks(self, bucket: int) -> Iterator[Block]:
         """A bucket, block by block."""
         if self.in_order:
-            yield from self._ordered(bucket)
+            for _, place, count, _ in self._ordered(bucket).tolist():
+                part = slice(place, place + count)
+                yield self._keys[part], None if self._weights is None else self._weights[part]
             return
         left = int(self.sizes[bucket])
         for block in self._places(bucket):
@@ -107,13 +110,24 @@ class MemoryBuckets:
             yield self._keys[part], None if self._weights is None else self._weights[part]
             left -= self.block_keys
 
-    def _ordered(self, bucket: int) -> Iterator[Block]:
-        for number in sorted(self._pieces):
-            segments = self._pieces[number]
-            low, high = np.searchsorted(segments[:, 3], (bucket, bucket + 1))
-            for _, place, count, _ in segments[low:high].tolist():
-                part = slice(place, place + count)
-                yield self._keys[part], None if self._weights is None else self._weights[part]
+    def load(self, bucket: int, keys: np.ndarray, weights: np.ndarray | None) -> None:
+        """Copy all of a bucket, in the order of `blocks`, to arrays of its size."""
+        if not self.in_order:
+            load(self.blocks(bucket), keys, weights)
+            return
+        segments = self._ordered(bucket).copy()
+        segments[:, 0], segments[:, 1] = segments[:, 1], np.cumsum(segments[:, 2]) - segments[:, 2]
+        _copy(self._keys, self._weights, segments, keys, weights)
+
+    def _ordered(self, bucket: int) -> np.ndarray:
+        """Rows of `segments` of a bucket whose order counts; all pieces are there."""
+        with self._lock:
+            if self._pieces:
+                segments = np.concatenate([self._pieces[number] for number in sorted(self._pieces)])
+                self._segments = segments[np.argsort(segments[:, 3], kind="stable")]
+                self._pieces = {}
+        first, end = np.searchsorted(self._segments[:, 3], (bucket, bucket + 1)).tolist()
+        return self._segments[first:end]
 
     def _places(self, bucket: int) -> list[slice]:
         numbers = np.flatnonzero(self._owners[: self._used] == bucket) * self.block_keys

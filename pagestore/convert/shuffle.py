@@ -224,8 +224,8 @@ class Shuffler:
         emitter = Emitter(bits, first, lengths, job.dedupe, mirrored, job.told)
         at = 0
         parts = sorted_parts(
-            lambda: store.blocks(bucket), int(store.sizes[bucket]), bits + near_bits, job.sort_limit, scratch,
-            self.work.path, f"{job.name}-{bucket:05}", bits if store.in_order else 0,
+            store, bucket, bits + near_bits, job.sort_limit, scratch, self.work.path, f"{job.name}-{bucket:05}",
+            bits if store.in_order else 0,
         )  # fmt: skip
         for keys, part_weights in parts:
             space, codes = targets.space(bucket, at, len(keys)), None

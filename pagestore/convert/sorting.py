@@ -12,13 +12,14 @@ repeated) it goes by weight; when those are equal too there is nothing left to s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from pagestore.convert.buckets import Block, FileBuckets, Scattered, greedy_groups, load
+from pagestore.convert.buckets import Block, FileBuckets, Scattered, greedy_groups
+from pagestore.convert.memorybuckets import BucketStore
 from pagestore.io import Buffers
 from pagestore.jit import compiled
 
@@ -160,31 +161,30 @@ class Scratch:
         self.buffers = Buffers()
         self.counts = np.empty(COUNTS, np.uint64)
 
-    def sorted_keys(self, blocks: Iterator[Block], size: int, bits: int, base: int) -> Block:
-        """Load `size` keys and sort them; `bits`, `base` as of sort_keys. The views hold until the next call."""
-        get = self.buffers.get
+    def sorted_keys(self, store: BucketStore, bucket: int, bits: int, base: int) -> Block:
+        """Load a bucket and sort it; `bits`, `base` as of sort_keys. The views hold until the next call."""
+        get, size = self.buffers.get, int(store.sizes[bucket])
         keys, other = get("keys", size, np.uint64), get("other keys", size, np.uint64)
         weights, other_weights = None, None
         if self.weight_dtype is not None:
             weights = get("weights", size, self.weight_dtype)
             other_weights = get("other weights", size, self.weight_dtype)
-        load(blocks, keys, weights)
+        store.load(bucket, keys, weights)
         sort_keys(keys, weights, other, other_weights, size, bits, base, self.counts)
         return keys, weights
 
 
 def sorted_parts(
-    read: Callable[[], Iterator[Block]], size: int, bits: int, limit: int, scratch: Scratch, folder: Path, name: str,
-    base: int = 0,
-) -> Iterator[Block]:  # fmt: skip
+    store: BucketStore, bucket: int, bits: int, limit: int, scratch: Scratch, folder: Path, name: str, base: int = 0
+) -> Iterator[Block]:
     """Yield a bucket's keys in ascending order (of weights among equals), at most about `limit` at a time.
 
-    `read` returns a fresh iterator over the bucket's blocks; temporary files are folder/NAME-*. `bits`, `base` as of
-    sort_keys.
+    Temporary files are folder/NAME-*. `bits`, `base` as of sort_keys.
     """
+    size, read = int(store.sizes[bucket]), partial(store.blocks, bucket)
     if size <= limit:
         if size:
-            yield scratch.sorted_keys(read(), size, bits, base)
+            yield scratch.sorted_keys(store, bucket, bits, base)
         return
     column = 0
     least, most = _range(read(), column)
@@ -212,9 +212,7 @@ def sorted_parts(
             parts.append(Scattered(keys[order], None if weights is None else weights[order], starts, 0))
         parts.close_files()
         for part in range(len(parts.sizes)):
-            part_size = int(parts.sizes[part])
-            read_part = partial(parts.blocks, part)
-            yield from sorted_parts(read_part, part_size, bits, limit, scratch, folder, f"{name}-{part}")
+            yield from sorted_parts(parts, part, bits, limit, scratch, folder, f"{name}-{part}")
             parts.free(part)
     finally:
         parts.close_files()

@@ -54,10 +54,13 @@ def test_keys_come_in_the_order_of_their_pieces(monkeypatch: pytest.MonkeyPatch,
         store.append(pieces[number], number)
     for bucket in range(BUCKETS):
         wanted = np.concatenate([one.keys[one.starts[bucket] : one.starts[bucket + 1]] for one in pieces])
-        found = list(store.blocks(bucket))
-        assert np.concatenate([block for block, _ in found]).tolist() == wanted.tolist()
-        if dtype is not None:
-            assert (np.concatenate([weights for _, weights in found]) == wanted.astype(dtype)).all()
+        found, keys = list(store.blocks(bucket)), np.empty(len(wanted), np.uint64)
+        weights = None if dtype is None else np.empty(len(wanted), dtype)
+        store.load(bucket, keys, weights)
+        assert np.concatenate([block for block, _ in found]).tolist() == keys.tolist() == wanted.tolist()
+        if weights is not None:
+            assert (np.concatenate([block for _, block in found]) == wanted.astype(dtype)).all()
+            assert (weights == wanted.astype(dtype)).all()
 
 
 def test_more_keys_than_were_said() -> None:
