@@ -154,12 +154,12 @@ def _starts(begin: int, size: np.ndarray, stride: int) -> np.ndarray:
 def best_group_size(size: np.ndarray) -> int:
     """The group size 1..32 whose warps of 32 lanes take the fewest lane steps; of equals the largest (SIMD paper)."""
     best, fewest = 0, -1
-    for group in (32, 16, 8, 4, 2, 1):
-        across = 32 // group
-        padded = np.zeros(-(-len(size) // across) * across, np.int64)
-        padded[: len(size)] = size
-        steps = -(-padded.reshape(-1, across).max(axis=1) // group)
-        lanes = 32 * int(steps.sum())
+    longest = np.zeros(-(-len(size) // 32) * 32, np.int64)
+    longest[: len(size)] = size
+    for group in (32, 16, 8, 4, 2, 1):  # 32 / group lists are side by side, and take the steps of the longest
+        if group < 32:
+            longest = np.maximum(longest[::2], longest[1::2])
+        lanes = 32 * int(((longest + (group - 1)) // group).sum())
         if fewest < 0 or lanes < fewest:
             best, fewest = group, lanes
     return best

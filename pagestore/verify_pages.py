@@ -21,6 +21,7 @@ from pagestore.store import Store
 from pagestore.topology import Topology
 
 UNSOUND = "breaks the format: its coded bytes lead out of the page."
+Read = Callable[[int, int], np.ndarray]  # rows first..last-1 of an array
 WINDOW_ROWS = BLOCK_BYTES // 8  # rows of an array fetched at once: bounds memory when vertices lie far apart
 
 
@@ -57,12 +58,15 @@ def check_run(store: Store, topology: Topology, first: int, step: int) -> RunRes
             return result
     rows = topology.directory[first : first + count]
     headers_differ = other_headers(rows, pages)
+    last = int(rows["last_vertex"][rows["kind"] != LARGE].max(initial=0))
+    degrees = _RowsAhead(store.out_degree if topology.name == "out" else store.in_degree, last)
+    arrays = degrees, _RowsAhead(partial(topology.heads, check=False), last)
     for i in range(count):
         if what := wrong[i] or wrong_weights[i]:
             result.problems.append((first + i, what))
             continue
         try:
-            _check_page(store, topology, first + i, pages[i], None if weights is None else weights[i],
+            _check_page(arrays, topology, first + i, pages[i], None if weights is None else weights[i],
                         bool(headers_differ[i]), result)  # fmt: skip
         except RuleError as error:
             result.problems.append((first + i, f"breaks the format: {error}."))
@@ -93,11 +97,30 @@ def _read(
     return pages, wrong
 
 
+class _RowsAhead:
+    """Rows of an array of vertices for the small pages of a run, whose vertices ascend up to `last`: these are read
+    together, as each block of the array is read and checked whole."""
+
+    def __init__(self, read: Read, last: int) -> None:
+        self._read, self._last = read, last
+        self._first, self._rows = 0, np.empty(0)
+
+    def __call__(self, low: int, high: int) -> np.ndarray:
+        """Rows low..high-1. Raises StoreError."""
+        if low < self._first or high > self._first + len(self._rows):
+            try:
+                rows = self._read(low, max(high, min(self._last + 1, low + WINDOW_ROWS)))
+            except StoreError:
+                return self._read(low, high)  # the damage may lie behind them
+            self._first, self._rows = low, rows
+        return self._rows[low - self._first : high - self._first]
+
+
 def _check_page(
-    store: Store, topology: Topology, number: int, page: np.ndarray, weights: np.ndarray | None, header_differs: bool,
-    result: RunResult,
+    arrays: tuple[Read, Read], topology: Topology, number: int, page: np.ndarray, weights: np.ndarray | None,
+    header_differs: bool, result: RunResult,
 ) -> None:  # fmt: skip
-    """One page whose CRCs are right, against the rules, the degrees and the heads. Raises RuleError."""
+    """One page whose CRCs are right, against the rules and `arrays`: degrees and heads. Raises RuleError."""
     layout, row = topology.layout, topology.directory[number]
     words = page.view(layout.id_dtype)
     carrier = np.empty(0, np.uint8)
@@ -115,9 +138,9 @@ def _check_page(
     if not sound:
         decode_page(page, layout.id_bytes, topology.vertices, row, weights, topology.weight_dtype)
         raise RuleError("the quick check refuses what the reference decoder accepts; please report this store")
-    _check_degrees(store, topology, row["kind"] == LARGE, vertex, size)
+    _check_degrees(arrays[0], topology, row["kind"] == LARGE, vertex, size)
     if topology.head_rows and row["position"] == 0:
-        _check_heads(topology, vertex, heads)
+        _check_heads(arrays[1], topology, vertex, heads)
     result.edges += int(row["edges"])
     if row["layout"] != ROW:
         result.padding_words += padding_words(size, int(row["layout"]))
@@ -127,8 +150,8 @@ def _check_page(
         result.ends[number] = (int(sums[2]), int(sums[3]))
 
 
-def _check_degrees(store: Store, topology: Topology, large: bool, vertex: np.ndarray, size: np.ndarray) -> None:
-    degrees = _gather(store.out_degree if topology.name == "out" else store.in_degree, vertex)
+def _check_degrees(read: Read, topology: Topology, large: bool, vertex: np.ndarray, size: np.ndarray) -> None:
+    degrees = _gather(read, vertex)
     if large:
         if int(degrees[0]) <= topology.layout.longest_list:
             raise RuleError(f"vertex {vertex[0]} has degree {degrees[0]}, which fits a small page")
@@ -137,21 +160,22 @@ def _check_degrees(store: Store, topology: Topology, large: bool, vertex: np.nda
         raise RuleError(f"vertex {vertex[at]} has {size[at]} neighbours here and degree {degrees[at]}")
 
 
-def _check_heads(topology: Topology, vertex: np.ndarray, expected: np.ndarray) -> None:
+def _check_heads(read: Read, topology: Topology, vertex: np.ndarray, expected: np.ndarray) -> None:
     if int(vertex[-1]) >= topology.head_rows:
         raise RuleError(f"heads have {topology.head_rows} rows; vertex {vertex[-1]} has edges")
-    differ = np.any(_gather(partial(topology.heads, check=False), vertex) != expected, axis=1)
-    if differ.any():
+    found = _gather(read, vertex)
+    if not np.array_equal(found, expected):
+        differ = np.any(found != expected, axis=1)
         raise RuleError(f"the heads of vertex {vertex[int(np.argmax(differ))]} are not its first neighbours")
 
 
-def _gather(read: Callable[[int, int], np.ndarray], vertex: np.ndarray) -> np.ndarray:
+def _gather(read: Read, vertex: np.ndarray) -> np.ndarray:
     """Rows of an array at ascending `vertex`, fetched in windows of at most WINDOW_ROWS rows."""
     parts, at = [], 0
     while at < len(vertex):
         low = int(vertex[at])
         end = int(np.searchsorted(vertex, np.uint64(low + WINDOW_ROWS), "left"))
         rows = read(low, int(vertex[end - 1]) + 1)
-        parts.append(rows[(vertex[at:end] - np.uint64(low)).astype(np.intp)])
+        parts.append(rows if len(rows) == end - at else rows[(vertex[at:end] - np.uint64(low)).astype(np.intp)])
         at = end
-    return np.concatenate(parts)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
