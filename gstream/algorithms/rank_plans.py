@@ -53,9 +53,10 @@ class PaperSlices:
 
 
 class RankEngine(PlannedEngine):
-    """Plans the share of one of several ranks; `program` is what was planned last."""
+    """Plans the share of one of several ranks; `program` is what was planned last, in_place as of its code."""
 
     program: Any = None
+    in_place = True
 
     def __init__(self, store: Any, options: RunOptions, machine: Machine, cap: int | None, ranks: int) -> None:
         super().__init__(store, options, machine, cap, ranks)
@@ -69,7 +70,8 @@ class RankEngine(PlannedEngine):
 
     def plan(self, program: Any, code: Any = None, stay: bool = False) -> Plan:
         """As of Engine."""
-        self.program = program
+        self.program, code = program, code or self.compile(program)
+        self.in_place = code.in_place
         return super().plan(program, code, stay)
 
 
@@ -118,7 +120,7 @@ def rank_facts(
     parts, names = engine.manifest, {table.name for table in planned.graph.tables.values()}
     value_bytes = type(engine.program).value.dtype.itemsize
     sizes = meta.vertices, meta.edges, ranks, value_bytes, planned.sweep, mirrors_of(parts, names)
-    told = volumes_of_gpus(*sizes, planned.device.resident) if engine.on_gpus else volumes(*sizes)
+    told = volumes_of_gpus(*sizes, planned.device.resident) if engine.on_gpus else volumes(*sizes, engine.in_place)
     work = planned.superstep_seconds() * share_of(parts, names, ranks)
     exchange = told.bytes / machine.network
     return {
@@ -129,7 +131,7 @@ def rank_facts(
         "in_host_memory": {name: source.resident for name, source in planned.sources.items()},
         "part_bytes": max(part.bytes for part in parts.parts) if parts else part_bytes(store, planned, ranks),
         "mirrors": told.mirrors, "mirrors_are": "the manifest's" if parts else "a model's",
-        "exchanged_bytes": told.bytes,
+        "exchanged_bytes": told.bytes, "exchanged_least_bytes": told.least,
         "work_seconds": work, "exchange_seconds": exchange, "seconds_a_superstep": work + exchange,
         "network": machine.network, "sources": machine.sources,
     }  # fmt: skip
@@ -152,7 +154,8 @@ def rank_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """The same for people."""
     resident = all(facts["in_host_memory"].values())
     most, gpus = "at most " if facts["frontier"] else "", facts["gpus"]
-    known = facts["mirrors_are"] == "the manifest's"
+    known, least = facts["mirrors_are"] == "the manifest's", facts["exchanged_least_bytes"]
+    where_few = f"; {show_bytes(least)} where no value changes" if least < facts["exchanged_bytes"] else ""
     mirrors = "at most, as the manifest says" if known else "each, of a graph like RMAT's"
     rests = "the manifest, a model of what lists send" if known else "a model of volumes"
     chunks = f", in {facts['chunks']} chunks of vertices" if facts["chunks"] > 1 else ""
@@ -167,7 +170,7 @@ def rank_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         *([("lacks", f"memory: {show_bytes(facts['lacks'])} are needed, more than {facts['machine']} has; so no time")]
           if facts["lacks"] else []),
         ("mirrors", f"{'' if known else 'about '}{show_count(facts['mirrors'])} {mirrors}"),
-        ("sends", f"{most}about {show_bytes(facts['exchanged_bytes'])} each, a superstep"),
+        ("sends", f"{most}about {show_bytes(facts['exchanged_bytes'])} each, a superstep{where_few}"),
         *([] if facts["lacks"] else
           [("takes", f"{most}about {show_seconds(facts['seconds_a_superstep'])} a superstep: "
                      f"{show_seconds(facts['work_seconds'])} of work, then {show_seconds(facts['exchange_seconds'])} "

@@ -18,11 +18,16 @@ WHOLE = 0.75  # of a slice's values, from which on GPUs give all (gstream.device
 @dataclass(frozen=True)
 class Volumes:
     """A rank's, in a superstep. mirrors: vertices of other ranks' slices that its pages name; listed: those that its
-    pages list; bytes: that it sends, at most."""
+    pages list; bytes: that it sends, at most; least: that it sends where no value changes."""
 
     mirrors: int
     listed: int
     bytes: int
+    least: int
+
+    def where(self, share: float) -> int:
+        """What it sends where such a share of the vertices changes, spread over all slices, at most."""
+        return self.least + int(share * (self.bytes - self.least))
 
 
 def named_vertices(scale: int, edges: float) -> float:
@@ -36,18 +41,23 @@ def scale_of(vertices: int, edges: int) -> int:
 
 
 def volumes(
-    vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool, mirrors: int | None = None
+    vertices: int, edges: int, ranks: int, value_bytes: int, sums: bool, mirrors: int | None = None,
+    in_place: bool = True,
 ) -> Volumes:  # fmt: skip
     """Of a program whose values have `value_bytes`. sums: it sweeps all edges, and sums in 8 bytes; else values that
-    change go, with a bit for each that may: as much as all of a push at most. mirrors: of a graph that was split."""
+    change go, with a bit for each that may: as much as all of a push at most. mirrors: of a graph that was split.
+    in_place: messages are combined in the values; else ranks tell owners all that was combined, without bits."""
     outside = (ranks - 1) / ranks
     if mirrors is None:
         mirrors = int(outside * min(vertices, named_vertices(scale_of(vertices, edges), edges / ranks)))
     listed = int(outside * vertices / ranks)
     if sums:
-        return Volumes(mirrors, listed, value_bytes * mirrors + 8 * listed)
+        whole = value_bytes * mirrors + 8 * listed
+        return Volumes(mirrors, listed, whole, whole)
     told = 2 * mirrors + listed
-    return Volumes(mirrors, listed, value_bytes * told + told // 8)
+    bits = (told if in_place else mirrors + listed) // 8
+    least = bits if in_place else bits + value_bytes * mirrors
+    return Volumes(mirrors, listed, value_bytes * told + bits, least)
 
 
 def volumes_of_gpus(
@@ -59,5 +69,7 @@ def volumes_of_gpus(
     outside = int((ranks - 1) / ranks * vertices)
     if sums:
         values, got = (n if resident and n < WHOLE * outside else outside for n in (told.mirrors, told.listed))
-        return Volumes(told.mirrors, told.listed, value_bytes * values + 8 * got)
-    return Volumes(told.mirrors, told.listed, 2 * value_bytes * outside + outside // 4)
+        whole = value_bytes * values + 8 * got
+    else:
+        whole = 2 * value_bytes * outside + outside // 4
+    return Volumes(told.mirrors, told.listed, whole, whole)

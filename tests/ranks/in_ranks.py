@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from engine_graphs import make_store
 from rank_cases import CASES, REFUSED, Case, Highest, Hops, Sets, Shares
-from volumes import CHANGING, of_part, volumes
+from volumes import CHANGING, of_part, searched, volumes
 
 import gstream
 from gstream.algorithms.execute import session_of
@@ -296,6 +296,7 @@ def main() -> None:
     found["drawn graphs"] = of_drawn_graphs(folder, ranks, 6) if "betweenness" in sys.argv else ""
     kinds = tuple(CHANGING) if "betweenness" in sys.argv else ("min",)
     found["volumes"], found["room"] = volumes(folder, ranks, run, kinds), room(folder, ranks)
+    found["searched"] = searched(folder, ranks, run)
     found["peaks"], found["capped"] = peaks(folder, ranks), capped(folder, ranks)
     on_the_way, streamed_sums.ON_THE_WAY = streamed_sums.ON_THE_WAY, 1  # as where other ranks are behind
     float_sums.DEEP = 4  # paths are longer, and float32 is not enough

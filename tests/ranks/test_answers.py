@@ -53,6 +53,15 @@ def test_ranks_exchange_the_values_of_mirrors_alone(outcome, combine, way):
     assert counted < 0.75 * (4 + 8) * WIDE * (len(outcome) - 1)
 
 
+@pytest.mark.parametrize("way", ["pull", "push"])
+def test_ranks_exchange_bits_and_the_values_that_change(outcome, way):
+    """In each superstep of a search: a rank tells owners of some of the vertices that change, and mirrors of all."""
+    ranks = len(outcome)
+    for least, counted, most, planned in outcome[0]["searched"][way]:
+        assert least < counted <= most + 2 * ranks * (ranks - 1), "bits go in bytes"
+        assert 0.98 * counted <= planned <= (1.02 if way == "pull" else 1.2) * counted
+
+
 def test_a_rank_has_the_state_of_its_slice_and_mirrors_alone(outcome):
     """Attributes take as much less as there are fewer vertices, but for words and blocks that the slice begins in."""
     for found in outcome:

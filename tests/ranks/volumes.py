@@ -18,11 +18,14 @@ from gstream import MAX, MIN, OR, Program, u32
 from gstream.devices.ranks import Ranks
 from gstream.hostcode.generate import BLOCK
 from gstream.paging.ownership import slices
+from gstream.planning.rank_volumes import Volumes
+from gstream.programs.bfs import BFS
 from pagestore.parts import open_part
 
 WAYS = ("pull", "push")
 TOPOLOGIES = {"pull": "in", "push": "out"}
 Run = Callable[..., Any]
+SEARCHED = 9, 13  # supersteps before the one that is looked at
 
 
 class Falling(Program):
@@ -86,6 +89,30 @@ def volumes(folder: Path, ranks: Ranks, run: Run, kinds: Sequence[str]) -> dict[
                 assert after is None or set(answer["value"].tolist()) == {after(steps)}, "not all values changed"
                 counted.append(sum(ranks.everybody(ranks.bytes_sent - before)))
             found[f"{name}, {way}"] = (counted[1] - counted[0]) / 4, float(sum(ranks.everybody(model)))
+    return found
+
+
+def searched(folder: Path, ranks: Ranks, run: Run) -> dict[str, list[tuple[float, ...]]]:
+    """(least, counted, most by what the parts name, most by the plan's model) of all ranks in each superstep of a
+    search, in which few vertices change at first and at last."""
+    found = dict[str, list[tuple[float, ...]]]()
+    for way in WAYS:
+        read, written, outside = of_part(folder, ranks, way)
+        written &= outside
+        mirrors, found[way] = (read & outside) | written, []
+        told = int(written.sum()) + int(mirrors.sum())
+        for steps in SEARCHED:
+            sent, values = [ranks.bytes_sent], list[np.ndarray]()
+            for limit in (steps, steps + 1):
+                case = Case("wide", BFS(source=1), {}, {"direction": way, "max_supersteps": limit})
+                values.append(run(folder, case, ranks, in_parts=True)["value"])
+                sent.append(ranks.bytes_sent)
+            changed, counted = values[0] != values[1], sent[0] + sent[2] - 2 * sent[1]
+            least = told / 8 + 4 * int((mirrors & changed).sum())
+            most = least + 4 * int((written & changed).sum())
+            planned = Volumes(0, 0, int(4.125 * told), told // 8).where(float(changed.mean()))
+            of_all = ranks.everybody((least, counted, most, planned))
+            found[way].append(tuple(map(sum, zip(*of_all, strict=True))))
     return found
 
 
