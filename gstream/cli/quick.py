@@ -20,6 +20,7 @@ NOT_FOR = {
     "coverage": ("numba",),  # 0.04 s, to tell which of our lines are compiled
     "pandas": ("pyarrow", "gstream", "pagestore"),  # 0.3 s, to see whether a list of numbers is a Series
 }
+IMPORTING = ("importlib.", "_frozen_importlib")  # modules by which Python imports; the second until the first is there
 
 
 class Lean:
@@ -58,6 +59,6 @@ def leave_out_nothing_for(algorithm: str) -> None:
 def _asker() -> str:
     """The package, by its top name, whose line imports a module."""
     frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("importlib."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(IMPORTING):
         frame = frame.f_back
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]

@@ -14,7 +14,7 @@ from pagestore.inputs.badlines import shown
 from pagestore.inputs.base import InputOptions
 from pagestore.inputs.headerwords import is_no_weight, named_weights, weighs
 from pagestore.inputs.signatures import DECIMAL_COMMA, INTEGER, NUMBER
-from pagestore.inputs.tablerows import SHOWN_ROWS, inner_type, is_bytes, is_number, is_string
+from pagestore.inputs.tablerows import SHOWN_ROWS, inner_type, is_bytes, is_number, is_string, shown_values
 from pagestore.inputs.usedcolumns import kind_of, odd_end
 
 Values = Callable[[str], list[str]]  # of a column by its name, the first few as text
@@ -109,7 +109,7 @@ def refuse_fractions(name: str, columns: Sequence[str], found: Sequence[Any], co
     for called, column in zip(columns[:2], found[:2], strict=True):
         if (at := _first_fraction(column)) is None:
             continue
-        rows = zip(*(one.slice(0, SHOWN_ROWS).to_pylist() for one in found[:2]), strict=True)
+        rows = zip(*(shown_values(one.slice(0, SHOWN_ROWS)) for one in found[:2]), strict=True)
         said = ", ".join(f"{shown(str(source), 20)} -> {shown(str(target), 20)}" for source, target in rows)
         raise InputError(
             f"{name}: column {shown(called)} holds {column[at].as_py()}, and is no end: IDs are integers or text; by "

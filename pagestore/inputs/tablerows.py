@@ -151,15 +151,29 @@ def why_wrong(name: str, columns: list[np.ndarray], at: int, ids: IdRange) -> st
 
 def row_text(columns: list[Any], at: int) -> str:
     """A row as text, for the list of what was skipped."""
-    values = [column[at] for column in columns]
-    return ", ".join(str(value.as_py() if hasattr(value, "as_py") else value) for value in values)
+    return ", ".join(str(shown_values(column[at : at + 1])[0]) for column in columns)
 
 
 def text_of_rows(batch: pyarrow.RecordBatch, columns: list[str]) -> list[list[str]]:
     """The first few rows of a batch, as text; "" for a null."""
-    held = [batch.column(name).slice(0, SHOWN_ROWS).to_pylist() for name in columns]
+    held = [shown_values(batch.column(name).slice(0, SHOWN_ROWS)) for name in columns]
     texts = [[_text(value) for value in values] for values in held]
     return [list(row) for row in zip(*texts, strict=True)]
+
+
+def shown_values(column: Any) -> list[Any]:
+    """Python's values of an Arrow or NumPy array, to be shown; of times without nanoseconds, which Python's have not:
+    Arrow would ask for pandas."""
+    if isinstance(column, np.ndarray):
+        return list(column)
+    kind = column.type
+    if getattr(kind, "unit", None) == "ns":
+        is_stamp, is_time = pyarrow.types.is_timestamp(kind), pyarrow.types.is_time64(kind)
+        coarser = (
+            pyarrow.timestamp("us", kind.tz) if is_stamp else (pyarrow.time64 if is_time else pyarrow.duration)("us")
+        )
+        column = column.cast(coarser, safe=False)
+    return column.to_pylist()
 
 
 def _text(value: Any) -> str:

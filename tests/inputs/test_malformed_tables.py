@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from input_files import edges_of, opened
 
 from pagestore.errors import InputError, UsageError
+from pagestore.inputs.tablerows import shown_values
 
 IDS = "IDs run from 0 to 2^63-1"
 ROW = "Correct the row."
@@ -338,3 +340,16 @@ def test_names_of_columns_in_messages_are_on_one_line(tmp_path, monkeypatch):
         edges_of(opened("a.parquet", tmp_path))
     with pytest.raises(UsageError, match=r"--weight-column a\\x1b: no such column of weights \(a\\x1b, b\)"):
         opened("a.parquet", tmp_path, weight_column=1)
+
+
+def test_times_to_the_nanosecond_are_shown_without_pandas() -> None:
+    """Arrow makes values of pandas of them, or fails where there is none."""
+    stamp = 1_577_836_800_000_000_123
+    for kind, value, shown in (
+        (pyarrow.timestamp("ns"), stamp, datetime(2020, 1, 1)),
+        (pyarrow.timestamp("ns", "UTC"), stamp, datetime(2020, 1, 1, tzinfo=UTC)),
+        (pyarrow.duration("ns"), 1_001, timedelta(microseconds=1)),
+        (pyarrow.time64("ns"), 1_001, time(0, 0, 0, 1)),
+    ):
+        found = shown_values(pyarrow.array([value, None], kind))
+        assert found == [shown, None] and type(found[0]) is type(shown)
