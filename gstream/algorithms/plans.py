@@ -113,6 +113,8 @@ def _with_all_held(session: Session, program: Any) -> Plan:
         if_wanted = {name: session.swept_if for name in planned.host_bytes if name.startswith(of_pages)}
         pages = {f"{name}{when}": planned.host_bytes[name] for name, when in if_wanted.items()}
         planned = replace(planned, host_bytes=pages)
+    if engine.options.host_memory is None:  # pages that programs before it read stay
+        planned = replace(planned, host_bytes=planned.host_bytes | _pages_of_others(session, planned.host_bytes))
     beside, held = engine.beside_bytes, sum(planned.host_bytes.values())
     after = max(0, engine.later_bytes - beside - held)
     arrays_of = (
@@ -120,6 +122,20 @@ def _with_all_held(session: Session, program: Any) -> Plan:
     )
     more = {arrays_of: beside, "more after the supersteps": after}
     return replace(planned, host_bytes=planned.host_bytes | {name: size for name, size in more.items() if size})
+
+
+def _pages_of_others(session: Session, held: dict[str, int]) -> dict[str, int]:
+    """Bytes of pages by name, of the program that reads most of them; held: of the planned one."""
+    found: dict[str, int] = {}
+    for program in session.programs:
+        try:
+            other: Plan = session.engine.plan(program, stay=session.stays)
+        except CapError:  # of a machine that lacks memory: pages come from disk
+            continue
+        for name, size in other.host_bytes.items():
+            if name.startswith(OF_PAGES):
+                found[name] = max(size, found.get(name, 0), held.get(name, 0))
+    return found
 
 
 def _first_id(store: Any) -> int | str:

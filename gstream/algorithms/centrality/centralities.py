@@ -120,8 +120,8 @@ def run_katz(
             f"--alpha {alpha}: sums over walks grow without end on this graph; alpha must be below 1 divided by the "
             f"greatest eigenvalue. Pass less{', or a smaller --beta' if abs(beta) > LARGE else ''}."
         )
-    if normalized:
-        value = value / length if length else value
+    if normalized and length:
+        value /= length
     found = session.finish(outcome.supersteps, outcome.converged) | {"l1_change": moved}
     return [Column("katz", value)], found | {"length": length}
 
@@ -142,12 +142,14 @@ def program_of_katz(
 def run_eigenvector(session: Session, max_iter: int = 100, tol: float = 1e-6, weighted: bool = False) -> Answer:
     """Column eigenvector (length 1: L2), and the summary: `eigenvalue` (Rayleigh's), l1_change. Raises UsageError."""
     outcome = session.run(program_of_eigenvector(session, max_iter, tol, weighted), max_supersteps=max_iter)
-    length = length_of(outcome.value)
+    value, length = outcome.value, length_of(outcome.value)
     found = session.finish(outcome.supersteps, outcome.converged)
     moved, squares = outcome.totals.get("moved", 0.0), outcome.totals.get("squares", 0.0)
     found["l1_change"] = moved / math.sqrt(squares) if squares else 0.0  # as `halt` compares it
     found["eigenvalue"] = length - 1 if outcome.supersteps else 0.0
-    return [Column("eigenvector", outcome.value / length if length else outcome.value)], found
+    if length:
+        value /= length
+    return [Column("eigenvector", value)], found
 
 
 def program_of_eigenvector(session: Session, max_iter: int, tol: float, weighted: bool) -> Eigenvector:
@@ -172,7 +174,8 @@ def run_hits(
     while kept.rounds < max_iter and kept.change >= tol:
         last, authority = kept.hub, _shares(session.run(along(score=kept.hub), 1, kept=False).value)
         hub = _shares(session.run(against(score=authority), 1, kept=False).value)
-        kept.change = float(np.abs(hub - last).sum()) if hub.any() else 0.0
+        moved = hub - last
+        kept.change = float(np.abs(moved, out=moved).sum()) if hub.any() else 0.0
         kept.hub, kept.authority, kept.rounds = hub, authority, kept.rounds + 1
         kept.boundary(rounds=2)
     kept.end()
@@ -235,13 +238,15 @@ def restarts(session: Session, source: Any) -> dict[Any, float]:
 def length_of(values: np.ndarray) -> float:
     """L2 norm; inf where a value is not finite."""
     with np.errstate(all="ignore"):
-        most = float(np.abs(values).max(initial=0.0))
-        if not math.isfinite(most):
-            return math.inf
-        return most * float(np.sqrt(np.square(values / most).sum())) if most else 0.0
+        most = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+        if not math.isfinite(most) or not most:
+            return math.inf if most else 0.0
+        scaled = values / most
+        return most * float(np.sqrt(np.square(scaled, out=scaled).sum()))
 
 
 def _shares(values: np.ndarray) -> np.ndarray:
-    """Values divided by their sum; zeros stay."""
-    total = float(values.sum())
-    return values / total if total else values
+    """The values, divided by their sum; zeros stay."""
+    if total := float(values.sum()):
+        values /= total
+    return values

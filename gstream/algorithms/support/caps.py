@@ -22,7 +22,7 @@ def check_run_memory(
     memory in all after the programs, and after those of `maybe`. proof: programs of the certificate, if one follows; it
     holds `beside_proof` bytes beside them.
     """
-    engine = session.engine
+    engine, session.programs = session.engine, [*session.programs, *programs]
     if engine.options.host_memory is None and engine.options.device_memory is None:
         return
     later, before = (

@@ -52,14 +52,14 @@ class Session(Keeping, GpuRoom):
         self._counter = np.zeros(1, np.int64)
         self._needed: set[str] = set()  # arrays that the engine keeps and the call works with
         self.proof_bytes = 0  # that the certificate takes in all, where one follows the run
+        self.programs: list[Any] = []  # of the call, whose caps are checked together
         self.stays = False  # the values of the program that is planned: `let_stay`
         self.stands_in = False  # the planned program stands for page kernels, whose caps are checked
         self.least_bytes = self.most_bytes = 0  # of arrays: `check_memory`
         self.sweeps, self.weighs, self.swept_if = True, False, ""  # whether the call reads pages, and weights; when
         self.holds: Callable[[Graph], dict[str, int]] | None = None  # what these hold, where ranks have slices alone
         self.later = 0  # bytes in all that the call takes after its programs
-        self._held = WeakSet()
-        self._lacking = ""  # a note: an option of the caller had no effect
+        self._held, self._lacking = WeakSet(), ""  # lacking, a note: an option of the caller had no effect
         self._read_before = engine.sources.bytes_read
         self._began = time.perf_counter()
         engine.peak = 0  # of this call, or plan
