@@ -94,15 +94,21 @@ class Block:
         return data
 
 
-def line_blocks(stream: ByteStream, size: int, rules: np.ndarray | None = None) -> Iterator[Block]:
+def line_blocks(
+    stream: ByteStream, size: int, rules: np.ndarray | None = None, spare: queue.SimpleQueue | None = None
+) -> Iterator[Block]:
     """Cut what is left of `stream` at line ends; raises LongLineError for one of more than LONGEST_LINE_BYTES.
 
-    rules: of the lines (LineRules.array), where fields may be quoted.
+    rules: of the lines (LineRules.array), where fields may be quoted. spare: `data` of blocks that nobody reads any
+    longer, to be used again: fresh memory takes as long as the reading.
     """
     carry = np.empty(0, dtype=np.uint8)
     offset, begin = 0, stream.given
     while True:
-        data = large_empty(size + PAD, np.uint8)
+        try:
+            data = large_empty(size + PAD, np.uint8) if spare is None else spare.get_nowait()
+        except queue.Empty:
+            data = large_empty(size + PAD, np.uint8)
         data[: len(carry)] = carry
         filled, ended = _fill(stream, data, len(carry), size - 1)
         if filled == 0:

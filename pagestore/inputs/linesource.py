@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -198,19 +199,21 @@ def parsed_blocks(
 ) -> Iterator[tuple[Block, Found]]:  # fmt: skip
     """Parse what is left of `stream` in blocks of `size` bytes; `first_line` numbers its first line.
 
-    quoting: the rules of lines whose fields may be quoted. Bad lines go to `bad` in order, which raises InputError
+    quoting: the rules of lines whose fields may be quoted. A block is written over once the next one is asked for; what
+    `parse` makes of it must not be a view of its bytes. Bad lines go to `bad` in order, which raises InputError
     unless they are to be skipped.
     """
-    line = first_line
+    line, spare = first_line, SimpleQueue[np.ndarray]()
     rules = None if quoting is None else quoting.array()
     try:
-        for block, parsed in parse_in_order(line_blocks(stream, size, rules), parse, threads):
+        for block, parsed in parse_in_order(line_blocks(stream, size, rules, spare), parse, threads):
             for number, problem, text in parsed.problems:
                 bad.report(stream.name, line + number, problem, text)
             line += parsed.lines + len(block.breaks)
             bad.pass_comments(parsed.comments)
             bad.pass_rows(parsed.filtered)
             yield block, parsed
+            spare.put(block.data)
     except LongLineError as error:
         raise error.located(stream.name, line) from None
 
