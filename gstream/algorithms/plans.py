@@ -83,7 +83,11 @@ def plan_of(algorithm: str, engine: Engine, own: dict[str, Any], certify: bool =
     with session_of(found, engine, options, certify) as session:
         program = found.load(found.plan)(session, **options) if found.plan else _stand_in(session, found, options)
         session.foresee(beside=_arrays_of(session) if session.stands_in and session.holds is None else 0)
-        return _lifted(engine, lambda: _with_all_held(session, program), session.stands_in)
+        planned = _lifted(engine, lambda: _with_all_held(session, program), session.stands_in)
+        if session.stands_in and engine.plans_only:  # what the program that stands in would hold is not needed
+            need = sum(planned.host_bytes.values())
+            session.engine.lacks = need if need > engine.host_memory else 0
+        return planned
 
 
 def _lifted(engine: Engine, make: Callable[[], Plan], any_cap: bool = False) -> Plan:
