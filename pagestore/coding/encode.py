@@ -300,34 +300,39 @@ def coded_weights(page: np.ndarray, dtype: np.dtype, begin: int, end: int) -> np
 
     Elements [begin, end) are those in use.
     """
-    values, width, shift, base = _weight_fields(page, dtype, begin, end)
+    values = _weight_values(page, dtype, begin, end)
+    width, shift, base = _weight_form(values, dtype)
     if (size := _weights_size(len(values), width)) >= len(page):
         return page.view("<u4")
     out = np.zeros(size // 4, np.uint32)
     out[0], out[1] = width | shift << form.SHIFT_BITS, base
-    _pack(values, np.uint64(width), out, np.uint64(form.WEIGHTS_HEADER_WORDS))
+    _pack(values, *(np.uint64(one) for one in (width, shift, base)), out, np.uint64(form.WEIGHTS_HEADER_WORDS))
     return out
 
 
 def weights_bytes(page: np.ndarray, dtype: np.dtype, begin: int, end: int) -> int:
     """Bytes of what `coded_weights` gives."""
-    values, width, _, _ = _weight_fields(page, dtype, begin, end)
-    return min(len(page), _weights_size(len(values), width))
+    values = _weight_values(page, dtype, begin, end)
+    return min(len(page), _weights_size(len(values), _weight_form(values, dtype)[0]))
 
 
-def _weight_fields(page: np.ndarray, dtype: np.dtype, begin: int, end: int) -> tuple[np.ndarray, int, int, int]:
-    """Fields u8[end - begin], the width that the greatest one needs, the shift and the base of floats.
+def _weight_values(page: np.ndarray, dtype: np.dtype, begin: int, end: int) -> np.ndarray:
+    """What fields of weights are made of, u4[end - begin]: patterns, of i4 their zigzag."""
+    values = page.view(f"<u{dtype.itemsize}")[begin:end].astype(np.uint32, copy=False)
+    return (values << 1) ^ (values.view(np.int32) >> 31).view(np.uint32) if dtype.kind == "i" else values
+
+
+def _weight_form(values: np.ndarray, dtype: np.dtype) -> tuple[int, int, int]:
+    """The width that the greatest field needs, shift and base, which are 0 but for floats.
 
     The shift is how many zeros all patterns end with. The base is the least of those that are not 0, less one step.
     """
-    values, shift, base = page.view(f"<u{dtype.itemsize}")[begin:end].astype(np.uint64), 0, 0
-    if dtype.kind == "i":
-        values = ((values << U1) ^ np.where(values >> U31, below(U32), U0)) & below(U32)
-    elif dtype.kind == "f" and (digits := int(np.bitwise_or.reduce(values))):
-        shift = (digits & -digits).bit_length() - 1
-        base = int(values.min(where=values != 0, initial=below(U32))) - (1 << shift)
-        values = np.where(values, values - np.uint64(base), U0) >> np.uint64(shift)
-    return values, int(values.max(initial=0)).bit_length(), shift, base
+    digits = int(np.bitwise_or.reduce(values)) if dtype.kind == "f" else 0
+    if not digits:
+        return int(values.max(initial=0)).bit_length(), 0, 0
+    shift = (digits & -digits).bit_length() - 1
+    base = int((values - np.uint32(1)).min()) + 1 - (1 << shift)
+    return (int(values.max()) - base >> shift).bit_length(), shift, base
 
 
 def _weights_size(count: int, width: int) -> int:
@@ -336,10 +341,11 @@ def _weights_size(count: int, width: int) -> int:
 
 
 @compiled
-def _pack(values, width, out, word):
+def _pack(values, width, shift, base, out, word):
     held, bits = U0, U0
     for k in range(values.size):
-        held |= values[k] << bits
+        value = np.uint64(values[k])
+        held |= ((value - base) >> shift if value else U0) << bits
         bits += width
         if bits >= U32:
             out[word] = np.uint32(held)
