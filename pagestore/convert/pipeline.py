@@ -5,9 +5,9 @@
     sorted edges --degrees--> page plan --pack--> NAME.partial --rename--> NAME
 
 Every step's result depends on the edges and the lasting options only, so the store's bytes are the same for any
-memory, any number of threads and any interruption. Measured on two cores, RMAT scale 22 from the generator, both
-topologies, ns of processor time an input edge: partition out 65 (of which generating 30), sort out 22, partition in
-19, sort in 24, pack 26 (of which 18 in the kernel, writing the file).
+memory, any number of threads and any interruption. Measured on one core, RMAT scale 20
+from an .npy file, natural order, both topologies, ns of processor time an input edge: read 10, partition out 13, sort
+out 13, partition in 7, sort in 7, pack 15 (of which writing 4); verify 11. Text: read 35 to 40.
 """
 
 from __future__ import annotations

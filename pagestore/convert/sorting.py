@@ -3,7 +3,8 @@
 A key is `(near - first near of the bucket) << target_bits | far` in one uint64. Only its significant bits are sorted:
 one pass on the top digit cuts the keys into runs that fit a core's cache, then each run is sorted there from the lowest
 digit up. Equal keys are put in the order of their weights, so the result depends on nothing but the multiset of edges.
-Measured on RMAT keys of 41 bits: 11 ns a key on one core (numpy: 47 ns).
+Measured on RMAT keys of 41 bits: 11 ns a key on one core (numpy: 47 ns). Keys whose far ends ascend as they come, those
+of turned lists, are sorted by their near ends alone: half of that.
 
 A bucket larger than memory allows is cut by key into smaller ones, on disk, until they fit. One hub may own more edges
 than a worker may hold, so the cut is by the whole key, near and far end. When all keys of a part are equal (one edge
