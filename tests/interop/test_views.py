@@ -252,7 +252,7 @@ graph = gstream.from_edges([1], [2])
     ("call", "last"),
     [
         ("mine(graph)", "return graph.bfs(source=99)  # line 5"),
-        ("graph.pagerank()['rank']", "graph.pagerank()['rank']"),
+        ("graph.degrees()['rank']", "graph.degrees()['rank']"),
         *choice.also(
             ("gstream.from_edges([1], [2, 3])", "gstream.from_edges([1], [2, 3])"),
             ("gstream.open('nowhere.gs')", "gstream.open('nowhere.gs')"),
