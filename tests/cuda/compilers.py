@@ -7,6 +7,7 @@ import ctypes
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -17,6 +18,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
+
+from gstream.cudacode.generate import kernels_in
 
 HERE = Path(__file__).parent
 CUDA = HERE.parent.parent / "cuda"
@@ -113,26 +116,30 @@ def forget_old(folder: Path) -> None:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def small_blocks(text: str) -> str:
-    """A unit whose blocks have 256 threads at most: every one is a fiber, and most have nothing to do.
+THREADS = {"PULL_": 256, "SELECT_": 64, "VERTEX_": 128, "": 64}  # of a block, in place of the GPU's 256 to 1024
+# Kernels whose callers count on the GPU's THREADS: as many as there may be samples, or values for a warp each.
+GPUS_THREADS = {"giant_kernel", "best_of_warps_kernel"}
+
+
+def small_blocks(unit) -> tuple[str, dict[str, int]]:
+    """A unit's text, and the threads of a block by kernel: each that waits is a fiber, and most have nothing to do.
 
     Pages are selected by 64, so that small graphs have more of them than a block has threads, and that in two warps.
     """
-    for name, threads in (("PULL", 256), ("SELECT", 64)):
-        text = text.replace(f"{name}_THREADS = 1024;", f"{name}_THREADS = {threads};")
-    return text
-
-
-def threads_of(kernel) -> int:
-    return 64 if kernel.name == "select_pages_kernel" else min(kernel.threads, 256 if "pull" in kernel.name else 1024)
+    text = unit.text
+    for name, threads in THREADS.items():
+        if name or not GPUS_THREADS & unit.kernels.keys():
+            text = re.sub(rf"^(constexpr u32 {name}THREADS =) \d+;", rf"\1 {threads};", text, flags=re.MULTILINE)
+    return text, {name: kernel.threads for name, kernel in kernels_in(text).items()}
 
 
 def compile_unit(unit) -> Path:
     """What stands for Unit.compile: a library with a function run_NAME for each kernel."""
-    texts = ['#include "emulate.h"', small_blocks(unit.text)]
-    for kernel in unit.kernels.values():
+    text, blocks = small_blocks(unit)
+    texts = ['#include "emulate.h"', text]
+    for name, threads in blocks.items():
         texts.append(
-            f'extern "C" void run_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
-            f"    emulated::call({kernel.name}, grid, {threads_of(kernel)}, given);\n}}"
+            f'extern "C" void run_{name}(unsigned grid, const unsigned long long* given) {{\n'
+            f"    emulated::call({name}, grid, {threads}, given);\n}}"
         )
     return built_library("\n".join(texts), "-Og")  # half of -O1's time, which few runs repay

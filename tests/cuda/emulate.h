@@ -1,6 +1,7 @@
-// A GPU's blocks and warps on the CPU, to run kernels where there is none: one fiber a thread, one block after the other.
+// A GPU's blocks and warps on the CPU, to run kernels where there is none: a fiber for each thread that waits, one block
+// after the other.
 //
-// Fibers run in turn until they meet the lanes of a warp (ballot, shuffle, syncwarp) or the threads of a block
+// Threads run in turn until they meet the lanes of a warp (ballot, shuffle, syncwarp) or the threads of a block
 // (syncthreads), so whatever the kernels exchange inside a block is what a GPU would exchange. A kernel that waits for
 // lanes that never come is an error here (on a GPU it hangs). One thread runs at a time: races between blocks are not
 // tried, atomics are plain.
@@ -38,7 +39,7 @@ struct Index { unsigned x; };
 inline Index threadIdx, blockIdx, blockDim, gridDim;
 
 namespace emulated {
-constexpr size_t STACK_BYTES = 64 << 10;
+constexpr size_t STACK_BYTES = (64 << 10) + 832;  // no power of two: the ends of stacks would share a cache's few places
 
 // Where lanes of one mask meet: the last to come hands all what each brought.
 struct Meeting {
@@ -47,41 +48,82 @@ struct Meeting {
     unsigned long rounds = 0;
 };
 
+// A stack on which threads run one after the other, until one of them waits: it keeps the stack, others take another.
 // Entered by setcontext once, left and resumed by longjmp: the others ask the kernel for the signal mask every time.
 struct Fiber {
     jmp_buf place;
     std::unique_ptr<char[]> stack;
+};
+
+struct Thread {
+    Fiber* fiber = nullptr;
     const unsigned long* awaited = nullptr;  // it waits while this is `round`
     unsigned long round = 0;
     bool ended = true;
 };
 
-inline std::vector<Fiber> fibers;
+inline std::vector<Thread> threads;
+inline std::vector<std::unique_ptr<Fiber>> fibers;
+inline std::vector<Fiber*> idle;
 inline Meeting whole[32];                                          // of all lanes of a warp
 inline std::map<std::pair<unsigned, unsigned>, Meeting> meetings;  // of others: (warp, mask)
 inline jmp_buf scheduler;
-inline unsigned current, block_come, named_come[16];
+inline unsigned current, begun, block_come, named_come[16];
 inline unsigned long block_rounds, named_rounds[16];
 inline std::function<void()> body;
 
-inline void leave() {
-    if (!_setjmp(fibers[current].place)) _longjmp(scheduler, 1);
+// Go on elsewhere, and come back where somebody goes on at `here`.
+inline void jump(jmp_buf& here, jmp_buf& there) {
+    if (!_setjmp(here)) _longjmp(there, 1);
 }
 
-// What a fiber does: one thread of each block.
+// The next thread from k on that can go on, or the number of threads.
+inline unsigned ready_from(unsigned k) {
+    for (; k < begun; k++)
+        if (!threads[k].ended && *threads[k].awaited != threads[k].round) break;
+    return k;
+}
+
+// Where to go on once the thread that runs waits or has ended: with the next one, and behind the last by the scheduler,
+// which also begins threads.
+inline jmp_buf& next_place() {
+    const unsigned next = begun < blockDim.x ? begun : ready_from(current + 1);
+    if (next >= begun) return scheduler;
+    current = threadIdx.x = next;
+    return threads[next].fiber->place;
+}
+
+inline void wait_while(const unsigned long& rounds, unsigned long round) {
+    if (rounds != round) return;
+    Thread& mine = threads[current];
+    mine.awaited = &rounds;
+    mine.round = round;
+    jump(mine.fiber->place, next_place());
+}
+
+// What a fiber does: threads of each block that nobody has begun.
 inline void live() {
     for (;;) {
-        body();
-        fibers[current].ended = true;
-        leave();
+        Fiber* const mine = idle.back();
+        idle.pop_back();
+        while (begun < blockDim.x) {
+            current = threadIdx.x = begun++;
+            threads[current].fiber = mine;
+            body();
+            threads[current].ended = true;
+        }
+        idle.push_back(mine);
+        jump(mine->place, next_place());
     }
 }
 
-// Run thread k until it waits or ends.
-inline void resume(unsigned k) {
-    Fiber& fiber = fibers[k];
-    current = threadIdx.x = k;
-    fiber.awaited = nullptr;
+// Begin threads of the block until one waits, or all have begun.
+inline void begin() {
+    if (idle.empty()) {
+        fibers.emplace_back(new Fiber);
+        idle.push_back(fibers.back().get());
+    }
+    Fiber& fiber = *idle.back();
     if (_setjmp(scheduler)) return;
     if (fiber.stack) _longjmp(fiber.place, 1);
     fiber.stack.reset(new char[STACK_BYTES]);
@@ -93,11 +135,10 @@ inline void resume(unsigned k) {
     setcontext(&context);
 }
 
-inline void wait_while(const unsigned long& rounds, unsigned long round) {
-    if (rounds != round) return;
-    fibers[current].awaited = &rounds;
-    fibers[current].round = round;
-    leave();
+// Run thread k until it waits or ends, and then those after it that can go on.
+inline void resume(unsigned k) {
+    current = threadIdx.x = k;
+    jump(scheduler, threads[k].fiber->place);
 }
 
 template <class T> inline unsigned long long packed(T x) {
@@ -133,23 +174,18 @@ inline void launch(unsigned grid, unsigned block, std::function<void()> kernel) 
     body = std::move(kernel);
     gridDim.x = grid;
     blockDim.x = block;
-    if (fibers.size() < block) fibers.resize(block);
+    if (threads.size() < block) threads.resize(block);
     for (blockIdx.x = 0; blockIdx.x < grid; blockIdx.x++) {
         meetings.clear();
         for (Meeting& meeting : whole) meeting.come = meeting.voted = 0;
         block_come = 0;
         memset(named_come, 0, sizeof named_come);
-        for (unsigned k = 0; k < block; k++) fibers[k].ended = false;
-        for (unsigned left = block; left > 0;) {
-            left = 0;
-            bool resumed = false;
-            for (unsigned k = 0; k < block; k++) {
-                const Fiber& fiber = fibers[k];
-                if (fiber.ended) continue;
-                if (!fiber.awaited || *fiber.awaited != fiber.round) resume(k), resumed = true;
-                left += !fiber.ended;
-            }
-            if (!resumed && left > 0) fprintf(stderr, "%u threads wait for ever\n", left), abort();
+        for (unsigned k = 0; k < block; k++) threads[k].ended = false;
+        for (begun = 0; begun < block;) begin();
+        while (idle.size() < fibers.size()) {
+            unsigned k = ready_from(0);
+            if (k == block) fprintf(stderr, "%zu threads wait for ever\n", fibers.size() - idle.size()), abort();
+            for (; k < block; k = ready_from(current + 1)) resume(k);
         }
     }
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 import numpy as np
-from compilers import shared_library, small_blocks, threads_of
+from compilers import shared_library, small_blocks
 from stepping import Loop
 
 from gstream.cudacode.generate import UnitShape, unit_of
@@ -20,11 +20,12 @@ def compile_units(programs, shapes):
     texts, units = ['#include "emulate.h"'], {}
     for key, cls in programs.items():
         unit = units[key] = unit_of(cls, shapes[key])
-        texts.append(f"namespace {key} {{\n{small_blocks(unit.text)}\n}}")
-        for kernel in unit.kernels.values():
+        text, blocks = small_blocks(unit)
+        texts.append(f"namespace {key} {{\n{text}\n}}")
+        for name, threads in blocks.items():
             texts.append(
-                f'extern "C" void {key}_{kernel.name}(unsigned grid, const unsigned long long* given) {{\n'
-                f"    emulated::call({key}::{kernel.name}, grid, {threads_of(kernel)}, given);\n}}"
+                f'extern "C" void {key}_{name}(unsigned grid, const unsigned long long* given) {{\n'
+                f"    emulated::call({key}::{name}, grid, {threads}, given);\n}}"
             )
     return shared_library("\n".join(texts)), units
 
