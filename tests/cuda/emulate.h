@@ -13,7 +13,6 @@
 #include <string.h>
 #include <ucontext.h>
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -70,7 +69,9 @@ inline std::map<std::pair<unsigned, unsigned>, Meeting> meetings;  // of others:
 inline jmp_buf scheduler;
 inline unsigned current, begun, block_come, named_come[16];
 inline unsigned long block_rounds, named_rounds[16];
-inline std::function<void()> body;
+inline void (*body)(void* kernel, const unsigned long long* given);
+inline void* kernel_run;
+inline const unsigned long long* given_to;
 
 // Go on elsewhere, and come back where somebody goes on at `here`.
 inline void jump(jmp_buf& here, jmp_buf& there) {
@@ -109,7 +110,7 @@ inline void live() {
         while (begun < blockDim.x) {
             current = threadIdx.x = begun++;
             threads[current].fiber = mine;
-            body();
+            body(kernel_run, given_to);
             threads[current].ended = true;
         }
         idle.push_back(mine);
@@ -170,8 +171,7 @@ inline Meeting& meet(unsigned mask, unsigned long long mine) {
     return meeting;
 }
 
-inline void launch(unsigned grid, unsigned block, std::function<void()> kernel) {
-    body = std::move(kernel);
+inline void launch(unsigned grid, unsigned block) {
     gridDim.x = grid;
     blockDim.x = block;
     if (threads.size() < block) threads.resize(block);
@@ -196,13 +196,18 @@ template <class Argument> inline Argument taken(unsigned long long given) {
     else return *reinterpret_cast<const Argument*>(given);  // the context, given by its address
 }
 template <class... Arguments, size_t... K>
-inline void call(void (*kernel)(Arguments...), unsigned grid, unsigned block, const unsigned long long* given,
-                 std::index_sequence<K...>) {
-    launch(grid, block, [=] { kernel(taken<Arguments>(given[K])...); });
+inline void pass(void (*kernel)(Arguments...), const unsigned long long* given, std::index_sequence<K...>) {
+    kernel(taken<Arguments>(given[K])...);
 }
+// With a std::function of each kernel a unit takes a third longer to compile.
 template <class... Arguments>
 inline void call(void (*kernel)(Arguments...), unsigned grid, unsigned block, const unsigned long long* given) {
-    call(kernel, grid, block, given, std::index_sequence_for<Arguments...>());
+    body = [](void* run, const unsigned long long* given) {
+        pass(reinterpret_cast<void (*)(Arguments...)>(run), given, std::index_sequence_for<Arguments...>());
+    };
+    kernel_run = reinterpret_cast<void*>(kernel);
+    given_to = given;
+    launch(grid, block);
 }
 }  // namespace emulated
 
