@@ -102,7 +102,7 @@ def rank_facts(
     """What each of `ranks` ranks holds, exchanges and takes, with the GPUs of a machine each, or its cores. Raises
     UsageError."""
     if not 2 <= ranks <= MOST_PARTS:
-        raise UsageError(f"--ranks {ranks}: it must be 2 to {MOST_PARTS}, or auto, or off.")
+        raise UsageError(f"--ranks {ranks}: it must be 2 to {MOST_PARTS}, or auto, share or off.")
     cap = parse_size(options.pop("host_memory", None), "--host-memory")
     wanted = RunOptions(**options)
     kinds = [] if is_auto(wanted.devices) else [spec.kind for spec in parse_devices(wanted.devices)]

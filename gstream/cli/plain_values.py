@@ -25,7 +25,9 @@ class PlainValue:
         self.listed = get_origin(annotation) is list
         self.kind = get_args(annotation)[0] if self.listed else annotation
         info = self.descriptor.parameter_info
-        self.unlimited = info.file_okay and info.dir_okay and not any(getattr(info, name, None) for name in LIMITS)
+        limits = [getattr(info, name, None) for name in LIMITS]
+        free = all(limit is None or limit is False for limit in limits)  # a least number of 0 is a limit
+        self.unlimited = free and info.file_okay and info.dir_okay
         self.readable, self.parser = info.readable, getattr(info, "parser", None)
         self.converter: Any = None
 

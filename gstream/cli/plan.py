@@ -9,6 +9,7 @@ import typer
 from gstream.algorithms.registry import find_algorithm
 from gstream.cli.edge_files import is_edge_list
 from gstream.cli.quick import leave_out_nothing_for
+from gstream.cli.ranks import CHOICES
 from gstream.cli.run_arguments import (
     check_asked,
     checkpoint_options,
@@ -43,7 +44,8 @@ def plan(**given: Any) -> None:
     """
     leave_out_nothing_for(given["algorithm"])
     given |= {name: whole_number(f"--{name}", given[name]) for name in ("vertices", "edges")}
-    ranks = int(given["ranks"]) if given["ranks"].isdecimal() else None  # else as for run, which a plan is not about
+    # others are of run, which a plan is not about
+    ranks = None if given["ranks"] in CHOICES else whole_number("--ranks", given["ranks"])
     algorithm, store, own = given["algorithm"], given["store"], own_options(given)
     parameters = parse_parameters(given["param"] or [])
     is_counted = store is None
@@ -53,7 +55,7 @@ def plan(**given: Any) -> None:
         own |= {name: True for name, given_one in graph.items() if given_one and name in takes and name == "weighted"}
     elif not is_counted:
         refuse_counts(given)
-        ranks = ranks or parts_of(store)
+        ranks = parts_of(store) if ranks is None else ranks
     check_asked(given, own, parameters)
     program = load_program(algorithm) if is_program_path(algorithm) else None
     options = engine_options(given) | checkpoint_options(given)

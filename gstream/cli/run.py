@@ -250,7 +250,7 @@ def check_written(
         from gstream.reporting.page import check_report
 
         refuse_existing(given["report"], force, example="run.html")
-        check_report()
+        check_report(given["report"])
 
 
 def check_columns(graph: Graph, known: Algorithm | None, output: Path | None, ldbc: bool) -> None:

@@ -72,7 +72,7 @@ def update(
     edges = edges_line(report.edges, report.out_edges or report.in_edges, report.directed)
     print_pairs([
         ("graph", f"{show_things(report.vertices, 'vertex')}, {edges}"),
-        ("changes", f"{show_things(report.added_edges, 'edge')} to add, {report.removed_edges:,} to remove; the graph "
+        ("changes", f"{show_things(report.added_edges, 'edge')} to add, {report.removed_edges:,} removed; the graph "
                     f"had {show_things(report.edges_before, 'edge')}"),
         ("store", f"{report.path}: {show_bytes(report.store_bytes)}"),
         ("took", f"{show_seconds(report.seconds)}, peak memory {show_bytes(report.peak_memory_bytes)}"),

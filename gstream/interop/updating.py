@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,7 +104,8 @@ def _reading(meta: Meta, which: str, given: Mapping[str, Any], skipped: Path | N
     weighted = which == "add" and meta.weighted
     if not weighted:
         asked.pop("weight_column", None)
-    return split_options({**asked, "weights": weighted, "threads": given.get("threads")}, skipped)[1]
+    options = split_options({**asked, "weights": weighted, "threads": given.get("threads")}, skipped)[1]
+    return replace(options, third_weighs=weighted)
 
 
 @contextmanager

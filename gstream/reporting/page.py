@@ -12,7 +12,7 @@ from typing import Any
 
 from gstream.reporting.timelines import lanes_of
 from gstream.telemetry.compiling import LEAST_SECONDS
-from pagestore.errors import InputError, LibraryMissingError, plain
+from pagestore.errors import InputError, LibraryMissingError, UsageError, plain
 from pagestore.faults import not_installed
 from pagestore.replacing import replacing
 from pagestore.sizes import show_bytes, show_count, show_seconds
@@ -20,11 +20,15 @@ from pagestore.sizes import show_bytes, show_count, show_seconds
 TEMPLATE = Path(__file__).with_name("report.html")
 MOST_STEPS = 100  # rows of the table of supersteps, from the first and the last on
 FORMAT = 1
+ENDINGS = (".html", ".htm")
 MOST_TRACE_BYTES = 1 << 30  # of a trace that is read back: JSON takes some ten times as much in memory
 
 
-def check_report() -> None:
-    """Raise LibraryMissingError, before anything is computed, where no report can be made."""
+def check_report(path: str | os.PathLike) -> None:
+    """Raise, before anything is computed, UsageError for another ending than .html, LibraryMissingError where no report
+    can be made."""
+    if os.path.splitext(os.fspath(path))[1].lower() not in ENDINGS:
+        raise UsageError(f"{path}: a report is a page; its ending is {' or '.join(ENDINGS)}. Rename it.")
     try:
         import jinja2  # noqa: F401
         import matplotlib  # noqa: F401
@@ -35,7 +39,7 @@ def check_report() -> None:
 def write_report(path: str | os.PathLike, facts: dict[str, Any] | None, events: list[dict[str, Any]]) -> None:
     """Write the page; the file is complete, or what was there before. Raises LibraryMissingError, UsageError,
     ResourceError."""
-    check_report()
+    check_report(path)
     text = render(facts, events)
     with replacing(path) as stream:
         stream.write(text.encode("utf-8", errors="replace"))
@@ -45,7 +49,7 @@ def report_of_trace(trace: str | os.PathLike, path: str | os.PathLike) -> None:
     """Write the report of a file of --trace. Raises InputError where it is none."""
     import json
 
-    check_report()
+    check_report(path)
     from jinja2 import TemplateError
 
     refusal = f"{plain(trace)}: is no trace as gstream run --trace writes them"

@@ -26,8 +26,8 @@ def recorded(
     if not isinstance(page, (str, os.PathLike)):
         raise UsageError(f"report {page!r}: is no path of a file. Pass one, as report='run.html'.")
     path = Path(page)
-    check_report()
     refuse_overwriting([path], [graph["path"]])
+    check_report(path)
     refuse_existing(path, force=True, example="run.html")
     if path.exists() and not force:  # "--force" in Python's words is of checkpoints
         raise UsageError(f"{path}: exists. Pass force=True to replace it, or another name.")

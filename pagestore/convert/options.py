@@ -185,8 +185,8 @@ class Report:
     vertices: int = 0
     isolated: int = 0  # of the vertices: without any edge
     input_edges: int = 0  # edges read, before drops and mirroring
-    added_edges: int = 0  # of these, in an update: to add,
-    removed_edges: int = 0  # and to remove;
+    added_edges: int = 0  # of these, in an update: to add
+    removed_edges: int = 0  # of the graph, by an update: a line may take several, or none
     edges_before: int = 0  # of the graph
     out_edges: int = 0
     in_edges: int = 0

@@ -112,9 +112,9 @@ class Conversion(Job):
         counts = counted, self.report.input_edges + self.report.skipped_lines
         if not self.report.filtered_rows:
             self.report.notes += broken(self.source.name, Promise(*self.source.promised), *counts)
-        if self.report.weights_rounded:
+        if self.report.weights_rounded and self.options.round_weights is None:  # else the errors tell
             self.report.notes.append(self.tally.rounding(self.source.name))
-        if self.weighted and self.tally.tiny_weights:
+        if self.weighted and self.tally.tiny_weights and self.options.round_weights is None:
             self.report.notes.append(self.tally.vanishing(self.source.name))
         self.report.seconds = time.perf_counter() - started
         self.report.peak_memory_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

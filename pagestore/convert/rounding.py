@@ -65,4 +65,7 @@ def rounding_facts(bits: int | None, *errors: tuple[float, float]) -> dict[str, 
 def rounding_text(facts: dict[str, float]) -> str:
     """The same for people."""
     count = f"{facts['bits']:.0f} significant bit{'' if facts['bits'] == 1 else 's'}"
-    return f"to {count}, off by at most {facts['relative']:.2g} of a weight, and by {facts['absolute']:.2g}"
+    share = "; some are 0" if facts["relative"] >= 1 else ""
+    return (
+        f"to {count}, off by at most {100 * facts['relative']:.2g} % of a weight and by {facts['absolute']:.2g}{share}"
+    )

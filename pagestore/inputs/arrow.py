@@ -135,7 +135,7 @@ class TableSource(EdgeSource):
             raise InputError(f"{self.name}: {has}; edges need a source and a target.")
         ends = ends or likely_ends(names)
         whole = all(pyarrow.types.is_integer(inner_type(schema.field(at).type)) for at in range(len(names)))
-        weighed = self._options.weight_column is not None
+        weighed = self._options.third_weighs or self._options.weight_column is not None
         if ends is None and (len(names) > MOST_COLUMNS or leaves_ends_open(names, whole, weighed)):
             raise self.unnamed(names)
         of_path = schema.names[len(names) :]

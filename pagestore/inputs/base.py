@@ -71,7 +71,8 @@ class InputOptions:
     `comments`: characters that begin comment lines of a text, "none" for none; None means `#` and `%`.
     `where`: a condition on columns (conditions.py): other rows are left out. `decimal`: "." or ",", the mark of
     decimals in weights; the other one is then the mark of thousands. `folders`: those that were named: below them
-    `key=value` in a table's path is a column.
+    `key=value` in a table's path is a column. `third_weighs`: that a third column is the weight is known, from a format
+    or a store.
     """
 
     format: str | None = None
@@ -86,6 +87,7 @@ class InputOptions:
     where: str | None = None
     decimal: str | None = None
     folders: tuple[str, ...] = ()
+    third_weighs: bool = False
     bad_lines: str = "fail"
     skipped_path: Path | None = None
     num_vertices: int | None = None

@@ -56,7 +56,12 @@ def _third_may_be_end(header: Sequence[str], integers: bool) -> bool:
     first, third = column_name(header[0]), column_name(header[2])
     if weighs(third) or is_no_third_end(third):
         return False
-    return (integers or first in signatures.ROW_NAMES) and third.rpartition("_")[2] not in signatures.NO_ENDS
+    return (integers or first in signatures.ROW_NAMES) and not _says_no_end(third)
+
+
+def _says_no_end(word: str) -> bool:
+    """Whether a column's name ends with what is no end. A letter alone is the name of anything."""
+    return len(word) > 1 and word.rpartition("_")[2] in signatures.NO_ENDS
 
 
 def refuse_twice(name: str, called: str, header: Sequence[str], remedy: str) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 4096
 NUMBER, TEXT, TIME, TRUTH, NULL = "a number", "text", "a time", "true or false", "null"
 NOTHING = "nothing"  # a column without any value
+UTC_MARK = {"pattern": "([0-9])Z$", "replacement": r"\1"}  # behind a time; times without a zone are of UTC, too
 QUOTED = re.compile(r"`[^`]+`")
 LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"|(`[^`]+`)")
 WORDS = {"true": True, "false": False, "null": None, "none": None}
@@ -249,7 +250,8 @@ class _Binder:
     def _as_time(self, found: Value, node: ast.AST) -> Value:
         if found.literal is None:  # a column of text
             self._condition.times.append(self._condition.name(cast(ast.Name, node)))
-            return Value(found.expression.cast(self._arrow.timestamp("us")), TIME)
+            text = self._compute.replace_substring_regex(found.expression, **UTC_MARK)
+            return Value(text.cast(self._arrow.timestamp("us")), TIME)
         try:
             moment = datetime.datetime.fromisoformat(found.literal)
         except ValueError:

@@ -34,6 +34,7 @@ from pagestore.inputs.signatures import (
 
 LEAST_MATRIX, SURE_MATRIX = 3, 4  # rows of a matrix; from how many on zeros on the diagonal are enough
 WIDE_MATRIX = 8  # columns of zeros and ones alone
+LEAST_ROWS = 8  # that count up: of a few any may
 LEAST_LISTS = 2  # vertices of LGL's lists
 BLANK_IN_NUMBERS = re.compile(r"[+-]?[0-9.]+( +[+-]?[0-9.]+)+\Z")
 THIRD_COLUMN = "pass --source-column 1 --target-column 3"
@@ -149,10 +150,13 @@ def _refuse_fields(shape: Shape) -> None:
             f"lists of neighbours behind a colon, as {shown(rows[0][0])}",
             f"Make adjacency lists of it first: sed 's/:/ /; s/,/ /g' {file} > lists.adj.",
         )
-    if all(is_number(row[0]) and all(map(WEIGHTED_NEIGHBOUR.match, filter(None, row[1:]))) for row in rows):
+    lists = [list(filter(None, row[1:])) for row in rows]
+    if any(lists) and all(
+        is_number(row[0]) and all(map(WEIGHTED_NEIGHBOUR.match, more)) for row, more in zip(rows, lists, strict=True)
+    ):
         command = "awk '{for (i = 2; i <= NF; i++) {split($i, e, \":\"); print $1, e[1], e[2]}}'"
         raise shape.refusal(
-            f"lists of neighbours with weights, as {shown(rows[0][1])}",
+            f"lists of neighbours with weights, as {shown(next(filter(None, lists))[0])}",
             f"Make an edge list of it first: {command} {file} > edges.txt.",
         )
 
@@ -287,9 +291,13 @@ def _refuse_tgf(shape: Shape) -> None:
 def _numbered(shape: Shape) -> str:
     """Lines are numbered, and each has a name of its own: TGF's vertices, or another table of them."""
     rows = shape.rows
-    if len(rows) < LEAST_MATRIX or any(len(row) != 2 for row in rows) or not COUNT.match(rows[0][0]):
+    if len(rows) < LEAST_MATRIX or not COUNT.match(rows[0][0]):
         return ""
-    counted = [row[0] for row in rows] == [str(int(rows[0][0]) + at) for at in range(len(rows))]
+    counted = [row[:1] for row in rows] == [[str(int(rows[0][0]) + at)] for at in range(len(rows))]
+    if counted and len(rows) >= LEAST_ROWS and all(len(row) == 3 and all(map(COUNT.match, row)) for row in rows):
+        return "column 1 counts the lines; if it numbers rows, pass --source-column 2 --target-column 3"
+    if any(len(row) != 2 for row in rows):
+        return ""
     names = {row[1] for row in rows}
     if counted and int(rows[0][0]) < 2 and len(names) == len(rows) and not any(map(is_number, names)):
         return "column 1 numbers the lines and column 2 holds names: it may be a table of vertices, not of edges"

@@ -332,7 +332,7 @@ def _ends(
         refuse_dictionaries(name, sample.lines, sample.numbers, separator)
     fields = len(first)
     asked = asked_ends(name, options, header, fields, above or first, bool(above))
-    konect, weighed = any(map(KONECT.match, said)), options.weight_column is not None
+    konect, weighed = any(map(KONECT.match, said)), options.third_weighs or options.weight_column is not None
     if asked is not None:
         if options.weights and not (weighed or konect or headed or named_ends(header)):
             refuse_unnamed_weights(name, rows, asked)

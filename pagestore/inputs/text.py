@@ -152,7 +152,8 @@ class TextSource(LineFile):
     def begin(self, stream: ByteStream) -> Head:
         self._separator = take_separator(stream)
         taken = int(self._separator is not None)
-        layout = sniff(stream, self.options, self._separator or ("\t" if self._kind == "tsv" else None), taken)
+        options = replace(self.options, third_weighs=self.options.third_weighs or self._kind == "wel")
+        layout = sniff(stream, options, self._separator or ("\t" if self._kind == "tsv" else None), taken)
         due = GAP_FIELDS.get(self._kind, layout.rules.fields)
         if layout.rules.fields != due:
             raise InputError(

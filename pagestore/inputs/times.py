@@ -7,6 +7,7 @@ import pyarrow
 import pyarrow.compute as compute
 
 from pagestore.inputs.badlines import quoted
+from pagestore.inputs.conditions import UTC_MARK
 
 ISO_DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 MICRO = pyarrow.timestamp("us")
@@ -39,7 +40,7 @@ def _text(column: pyarrow.Array) -> pyarrow.Array:
 
 def _all_times(column: pyarrow.Array) -> bool:
     try:
-        column.cast(MICRO)
+        compute.replace_substring_regex(column, **UTC_MARK).cast(MICRO)
     except pyarrow.ArrowException:
         return False
     return True

@@ -30,6 +30,7 @@ from pagestore.inputs.headerwords import is_no_third_end, is_no_weight, named_we
 from pagestore.inputs.judge import marks, split_fields
 from pagestore.inputs.signatures import COUNT, DECIMAL_COMMA, INTEGER, WHOLE
 
+LEAST_TIMES = 8  # numbers that differ: of a few any may be times
 MOST_COLUMNS = 3  # source, target and a weight: what edge lists have that name nothing
 SHOWN_ROWS = 3
 WHOLE_NUMBERS, NUMBERS, DATES, NAMES = "whole numbers", "numbers", "dates", "names"  # what columns hold
@@ -40,8 +41,10 @@ DATE = re.compile(
 WEIGHT_NUMBER = "Pass --weight-column with a number, or --no-weights."
 
 TIMES = {  # of 1990 to 2039
-    "seconds since 1970": re.compile(r"(6[4-9]|[7-9][0-9]|1[0-9]{2}|20[0-9]|21[0-9])[0-9]{7}\Z"),
-    "milliseconds since 1970": re.compile(r"(6[4-9]|[7-9][0-9]|1[0-9]{2}|20[0-9]|21[0-9])[0-9]{10}\Z"),
+    "seconds since 1970": re.compile(r"(6[4-9]|[7-9][0-9]|1[0-9]{2}|20[0-9]|21[0-9])[0-9]{7}(\.[0-9]+)?\Z"),
+    "parts of seconds since 1970": re.compile(
+        r"(6[4-9]|[7-9][0-9]|1[0-9]{2}|20[0-9]|21[0-9])[0-9]{7}([0-9]{3}){1,3}\Z"
+    ),
     "years, months and days": re.compile(r"(19[0-9]{2}|20[0-3][0-9])(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])\Z"),
 }
 
@@ -105,9 +108,12 @@ def refuse_mixed(
         left = [at for at in range(MOST_COLUMNS) if at != odd]
         found = f"column {odd + 1} holds {kinds[odd]}, the others {' and '.join(sorted({kinds[at] for at in left}))}"
         body = rows if is_line or not named_above else rows[1:]
+        readings = [(left[0], left[1]), (0, 1)]
+        if odd == 0 and kinds[0] == NAMES:  # a person, a thing and a number
+            readings.reverse()
         raise InputError(
             f"{name}: {found}, and no known name says which hold source and target. "
-            f"{_choices(name, body, [(left[0], left[1]), (0, 1)], ' --header' if named_above else '')}"
+            f"{_choices(name, body, readings, ' --header' if named_above else '')}"
         )
 
 
@@ -133,6 +139,8 @@ def odd_end(kinds: Sequence[str], no_third: bool = False) -> int | None:
 def kind_of(values: Sequence[str]) -> str:
     """What the values of a column are, in words, empty ones left out; "" for a mixture and for none."""
     held = [value for value in values if value]
+    if times_of(held):
+        return DATES
     for kind, fits in ((WHOLE_NUMBERS, INTEGER.match), (NUMBERS, is_number), (DATES, DATE.match)):
         if held and all(map(fits, held)):
             return kind
@@ -201,6 +209,8 @@ def weight_column(
     if not options.weights:
         return None
     column = _find_weight(name, rows, first, header, is_line, used, options.weight_column)
+    if column == 2 and not (is_line or options.third_weighs or options.weight_column is not None):
+        _refuse_times(name, header, held_fields(rows, 2))
     if column is not None and options.decimal is None and DECIMAL_COMMA.match(first[column]):
         what, remedy = marks(first[column])
         at = split_fields(line[1], line[2])[column][0] + 1
@@ -223,10 +233,7 @@ def _find_weight(
             return 2
         # a word among numbers, or an empty field, is a bad line, not a reason to drop the weights
         numbers = width > 2 and (is_number(first[2]) or share_of_numbers(rows, 2) > 0.5)
-        if not numbers or 2 in used:
-            return None
-        _refuse_times(name, held_fields(rows, 2))
-        return 2
+        return 2 if numbers and 2 not in used else None
     if isinstance(asked, str) and COUNT.match(asked) and asked not in header:
         asked = int(asked)
     refuse_twice(name, str(asked), header, WEIGHT_NUMBER)
@@ -244,18 +251,24 @@ def _find_weight(
     return column
 
 
-def _refuse_times(name: str, held: Sequence[str]) -> None:
+def _refuse_times(name: str, header: Sequence[str], held: Sequence[str]) -> None:
     """InputError where all that a third column holds, which no name says to weigh, reads as times (`TIMES`).
 
     SNAP's temporal graphs have such a column.
     """
-    for what, pattern in TIMES.items():
-        if len(held) > 1 and all(map(pattern.match, held)):
-            raise InputError(
-                f"{name}: column 3 may hold times, as {shown(held[0])} is one in {what}, and no name says what it is; "
-                f"times weigh nothing. Pass --no-weights: gstream convert {typed_path(name)} STORE --no-weights; or "
-                "--weight-column 3 if they are weights."
-            )
+    if (what := times_of(held)) and not _is_no_end(header):
+        raise InputError(
+            f"{name}: column 3 may hold times, as {shown(held[0])} is one in {what}, and no name says what it is; "
+            f"times weigh nothing. Pass --no-weights: gstream convert {typed_path(name)} STORE --no-weights; or "
+            "--weight-column 3 if they are weights."
+        )
+
+
+def times_of(held: Sequence[str]) -> str:
+    """In what all numbers of a column are times; "" where they are none, or too few or too alike to tell."""
+    if len({*held}) < max(LEAST_TIMES, len(held) // 2):
+        return ""
+    return next((what for what, pattern in TIMES.items() if all(map(pattern.match, held))), "")
 
 
 def _named_weight(

@@ -154,7 +154,7 @@ class _Updating(Conversion):
         self._describe(first, logs)
         with self._phase("pack"):
             write_store(self, first, merged, degrees, self.vertices.order(self._id_dtype, self._folder))
-        self.report.added_edges, self.report.removed_edges = logs["add"].edges, logs["remove"].edges
+        self.report.added_edges = logs["add"].edges
         self.report.edges_before = self.store.meta.graph_edges
         self.report.input_edges = sum(log.edges for log in logs.values())
         self.report.skipped_lines = self._skipped
@@ -227,7 +227,8 @@ class _Updating(Conversion):
             tally.max_weight = max(high, tally.max_weight + (max(high, 0) if both else 0))
         if not tally.edges:
             return old
-        new = tally.weight_dtype(self.source.name)
+        assert self.changes.add is not None  # whose edges were counted
+        new = tally.weight_dtype(self.changes.add.name)
         return old if old.kind == "f" else new
 
     def rounding(self) -> dict[str, float]:
@@ -274,9 +275,10 @@ class _Updating(Conversion):
             added, removed, self.vertices.moves, self.vertices.vertices, keep, not meta.directed, weights,
             self.threads, self._folder, self.hook,
         )  # fmt: skip
-        merged, missing = job.run(self.store.topology(name), f"merged-{name}")
+        merged, gone, missing = job.run(self.store.topology(name), f"merged-{name}")
         self.open.append(merged)
         if first:
+            self.report.removed_edges = gone
             self.hash = (added.hash * 31 + removed.hash) % (1 << 64)
             ends = [(near, far) for near, far in missing if meta.directed or near <= far]
             if ends:
@@ -315,7 +317,7 @@ class _Updating(Conversion):
         to_floats = self.weight_dtype is not None and self.weight_dtype.kind == "f" and meta.weight_dtype != "f4"
         rounded = to_floats and widest > EXACT_FLOATS
         step = {
-            "from": meta.uuid, "added": logs["add"].edges, "removed": logs["remove"].edges,
+            "from": meta.uuid, "added": logs["add"].edges, "removed": self.report.removed_edges,
             "vertices": len(self.vertices.new), "weights": meta.weight_dtype,
             "weights_changed": bool(raised or rounded),
         }  # fmt: skip

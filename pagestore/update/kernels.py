@@ -7,9 +7,10 @@ import numpy as np
 from pagestore.convert.presence import rank
 from pagestore.jit import compiled
 
-# Of `state` u8[9]. VERTEX: reached, from the first one on, and OPEN: whether its list may go on; ADDED, REMOVED: places
-# of the next changes, and _END: of those behind the vertex's own; LAST: its neighbour written last, or MOST.
-DUPLICATES, LOOPS, VERTEX, OPEN, ADDED, REMOVED, ADDED_END, REMOVED_END, LAST = range(9)
+# Of `state` u8[10]. GONE: edges removed; VERTEX: reached, from the first one on, and OPEN: whether its list may go on;
+# ADDED, REMOVED: places of the next changes, and _END: of those behind the vertex's own; LAST: its neighbour written
+# last, or MOST.
+DUPLICATES, LOOPS, GONE, VERTEX, OPEN, ADDED, REMOVED, ADDED_END, REMOVED_END, LAST = range(10)
 NONE, MIN, MAX, SUM, FIRST = range(5)  # what becomes of equal edges: all are kept, or one with this weight
 U0, U1, U2, U6, U63 = (np.uint64(number) for number in (0, 1, 2, 6, 63))
 MOST = np.uint64((1 << 64) - 1)
@@ -148,6 +149,7 @@ def merge(
                     continue
                 if remove == far:
                     hits[r] = 1
+                    state[GONE] += np.uint64(not mirrored or near <= far)
                     at += step
                     continue
                 if _is_ahead(add, far, added_weights, a, weights, at, keep):

@@ -24,7 +24,7 @@ from pagestore.io import Buffers
 from pagestore.reader import PageReader
 from pagestore.topology import Topology
 from pagestore.update import kernels
-from pagestore.update.kernels import ADDED, DUPLICATES, LAST, LOOPS, NONE
+from pagestore.update.kernels import ADDED, DUPLICATES, GONE, LAST, LOOPS, NONE
 from pagestore.update.vertices import Moves
 
 SEGMENT_BYTES = 16 << 20  # of small pages
@@ -66,8 +66,8 @@ class Merging:
     folder: Path | None
     hook: ProgressHook | None
 
-    def run(self, topology: Topology, name: str) -> tuple[SortedEdges, list[tuple[int, int]]]:
-        """The merged edges, and removals that found none, by new store IDs (near, far)."""
+    def run(self, topology: Topology, name: str) -> tuple[SortedEdges, int, list[tuple[int, int]]]:
+        """The merged edges, the edges removed, and removals that found none, by new store IDs (near, far)."""
         return _Merge(self, topology, name).run()
 
 
@@ -82,12 +82,12 @@ class _Merge:
         self.targets = PartStore(np.dtype(np.uint32 if job.vertices <= 1 << 32 else np.uint64), room, place("targets"))
         self.weights = None if job.weight_dtype is None else PartStore(job.weight_dtype, room, place("weights"))
         self.counts = np.zeros(len(self.segments), np.int64)
-        self.duplicates = self.loops = 0
+        self.duplicates = self.loops = self.gone = 0
         self.range: tuple[float, float] | None = None
         self.missing: list[tuple[int, int]] = []
         self.lock = threading.Lock()
 
-    def run(self) -> tuple[SortedEdges, list[tuple[int, int]]]:
+    def run(self) -> tuple[SortedEdges, int, list[tuple[int, int]]]:
         job = self.job
         ticker = Ticker(job.hook, f"merge {self.topology.name}", sum(one.room for one in self.segments), "edges")
         buffers: dict[int, Buffers] = {}
@@ -103,7 +103,7 @@ class _Merge:
             job.vertices, firsts, self.counts, self.degrees, self.targets, self.weights, self.duplicates, self.loops,
             0, self.range,
         )  # fmt: skip
-        return merged, sorted(self.missing)
+        return merged, self.gone, sorted(self.missing)
 
     def _segments(self) -> Iterator[Segment]:
         """All of them in order; each new store ID is in one."""
@@ -169,6 +169,7 @@ class _Merge:
         with self.lock:
             self.duplicates += int(state[DUPLICATES])
             self.loops += int(state[LOOPS])
+            self.gone += int(state[GONE])
             self.range = merged_range(self.range, output.range)
         self._tell(segment, removed, hits, removed_degrees)
 

@@ -180,6 +180,9 @@ def test_a_plan_of_counts(store: Path, gstream: Command) -> None:
     many = gstream("plan", "wcc", "--vertices", "1e6", "--edges", "1e7", "--machine", "laptop", "--ranks", 4)
     for line in ("run", "parts", "holds", "mirrors", "sends", "takes", "rests on"):
         assert re.search(f"^{line} ", many.stdout, re.MULTILINE), (line, many)
+    for wrong in ("0", "-3", "1.5", "some"):
+        refused = gstream("plan", "wcc", store, "--ranks", wrong)
+        assert refused.returncode == 2 and f"--ranks {wrong}: " in refused.stderr
     there = json.loads(gstream("plan", "wcc", store, "--machine", "laptop", "--json").stdout)
     assert there["machine"] == "laptop" and "convert_seconds" not in there
 

@@ -26,6 +26,7 @@ def command_of(seen):
         count: int = typer.Option(3, "--count", min=1),
         number: int = typer.Option(4, "--number"),
         rate: float = typer.Option(None, "--rate"),
+        rows: int = typer.Option(None, "--rows", min=0),
         on: bool = typer.Option(False, "--on/--off"),
     ) -> None:
         seen.append(dict(locals()))
@@ -36,6 +37,8 @@ def command_of(seen):
 
 
 CASES = [
+    ["a", "--rows", "0"],
+    ["a", "--rows", "-1"],
     ["a"],
     ["", "--several", "x", "--several", "--y"],
     ["a", "--path", "p/q", "--paths", "r", "--paths", "s"],

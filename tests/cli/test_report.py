@@ -284,10 +284,12 @@ def test_reports_from_python(store: Path, gstream: Command) -> None:
 
 def test_missing_libraries_are_named(store: Path, gstream: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+    done = gstream("run", "pagerank", store, "--report", "run.pdf")
+    assert done.returncode == 2 and "run.pdf: a report is a page; its ending is .html" in done.stderr
     done = gstream("run", "pagerank", store, "--report", "run.html")
     assert done.returncode == 3 and "pip install 'gstream[report]'" in done.stderr
     with pytest.raises(LibraryMissingError, match="jinja2"):
-        page.check_report()
+        page.check_report("run.html")
 
 
 def test_within_the_caps(store: Path, gstream: Command) -> None:

@@ -112,6 +112,18 @@ def test_directions_of_changes(gstream: Command, tmp_path: Path) -> None:
     assert "directed as the store is, not as its comments say.\n" in done.stderr
 
 
+def test_a_third_column_of_changes_is_the_weight_of_a_weighted_store(gstream: Command, tmp_path: Path) -> None:
+    rows = [f"ann {at} {1700000000 + at}" for at in range(9)]  # which may be times
+    (tmp_path / "edges.txt").write_text("\n".join(rows[:5]) + "\nbob 4 7.5\n")
+    (tmp_path / "more.txt").write_text("\n".join(rows) + "\n")
+    done = gstream("convert", "more.txt", "a.gs")
+    assert done.returncode == 4 and "column 3 may hold times" in done.stderr
+    assert gstream("convert", "edges.txt", "a.gs").returncode == 0
+    done = gstream("update", "a.gs", "b.gs", "--add", "more.txt", "--remove", "edges.txt", "--json")
+    report = json.loads(done.stdout)
+    assert (report["edges"], report["added_edges"], report["removed_edges"]) == (9, 9, 6)
+
+
 def test_every_option_has_a_keyword() -> None:
     import typer
 

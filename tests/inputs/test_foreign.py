@@ -190,6 +190,7 @@ REFUSED = {  # name, content, pattern of the message behind the file's name
     "arrows that end": ("a.txt", "a -> b;\nb -> c;\n", "an arrow, ->|column 2 holds ->"),
     "a sign": ("a.txt", "1 → 2\n2 → 3\n", "column 2 holds →"),
     "colons": ("a.txt", "1: 2 3\n2: 1 3\n", "lists of neighbours behind a colon.*sed"),
+    "no targets": ("a.csv", "src,dst\n5,\n6,\n", ":2:3: a vertex name is missing"),
     "LibSVM": ("a.txt", "1 2:0.5 3:1\n2 3:1 1:2\n", "lists of neighbours with weights.*awk"),
     "keys": ("a.txt", "source=1 target=2\nsource=2 target=3\n", "fields are keys and values.*sed"),
     "thousands": ("a.txt", "1,000 2,000\n2,000 3,000\n", "1,000 is written with a mark between thousands"),
@@ -234,6 +235,11 @@ DOUBTED = {
     "a relation": ("a.txt", "a pp b\nc pp d\n", "column 2 .pp. may be a relation"),
     "counts": ("a.txt", "3 2\n1 2\n2 3\n", "line 1 may hold counts of vertices and edges"),
     "numbered names": ("a.txt", "1 a\n2 b\n3 c\n", "column 1 numbers the lines .* a table of vertices"),
+    "numbered rows": (
+        "a.txt",
+        "".join(f"{at} {at * 7 % 5} {at * 3 % 7}\n" for at in range(9)),
+        "column 1 counts the lines",
+    ),
     "single quotes": ("a.txt", "'a' 'b'\n'b' 'c'\n", "names keep their single quotes"),
 }
 

@@ -108,7 +108,7 @@ def test_an_odd_one_of_the_first_two_of_three_columns_is_refused(tmp_path, text,
         opened(path, tmp_path)
     if "has 3 columns" not in str(error.value):  # as of headers without a name of column 1
         assert f"holds {kinds}, and" in str(error.value)
-        assert f"STORE{' --header' * bool(header)} {columns}; or" in str(error.value)
+        assert f"STORE{' --header' * bool(header)} {columns}" in str(error.value)
     chosen = {"source_column": source, "target_column": target, "weights": False, "header": bool(header)}
     ids = {True: int, False: str}
     numbers = all(map(str.isdigit, [*read[0], *read[1]]))
@@ -143,15 +143,41 @@ def test_an_odd_one_of_the_first_two_columns_of_a_table_is_refused(tmp_path, col
     assert edges_of(opened(path, tmp_path)) == [("ann", "1", 2.0)]
 
 
-@pytest.mark.parametrize("times", ["1082040961 1082155839", "1082040961000 1082155839999", "20240131 20231201"])
-def test_times_in_a_third_column_are_no_weights(tmp_path, times):
-    first, second = map(int, times.split())
-    path = write(tmp_path, "a.txt", f"1 2 {first}\n2 3 {second}\n")
-    with pytest.raises(InputError, match=f"column 3 may hold times, as {first} is one .* Pass --no-weights: gstream"):
+TIMES = {
+    "seconds": [1082040961 + 86_413 * day for day in range(9)],
+    "with fractions": [f"17{day}0000956.034" for day in range(9)],
+    "milliseconds": [1082040961000 + day for day in range(9)],
+    "nanoseconds": [1700000000123456789 + day for day in range(9)],
+    "days": [20240130 - day for day in range(9)],
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_times_in_a_third_column_are_no_weights(tmp_path, kind):
+    times = TIMES[kind]
+    lines = [f"{at} {at + 1} {time}\n" for at, time in enumerate(times)]
+    path = write(tmp_path, "a.txt", "".join(lines))
+    with pytest.raises(
+        InputError, match=f"column 3 may hold times, as {times[0]} is one .* Pass --no-weights: gstream"
+    ):
         opened(path, tmp_path)
-    assert edges_of(opened(path, tmp_path, weights=False)) == [(1, 2), (2, 3)]
-    assert edges_of(opened(path, tmp_path, weight_column=3)) == [(1, 2, first), (2, 3, second)]
-    assert edges_of(opened(write(tmp_path, "b.txt", f"1 2 {first}\n2 3 7\n"), tmp_path)) == [(1, 2, first), (2, 3, 7)]
+    assert edges_of(opened(path, tmp_path, weights=False))[:2] == [(0, 1), (1, 2)]
+    for known in ({"weight_column": 3}, {"third_weighs": True}):
+        assert edges_of(opened(path, tmp_path, **known))[0] == (0, 1, float(times[0]))
+    few, alike = "".join(lines[:7]), "".join(f"{at} {at + 1} {times[0]}\n" for at in range(9))
+    for text in (few, alike, few + "8 9 7\n9 10 8\n"):
+        assert edges_of(opened(write(tmp_path, "b.txt", text), tmp_path))[0][2] == float(times[0])
+    path.rename(tmp_path / "a.wel")  # whose third column is the weight
+    assert len(edges_of(opened(tmp_path / "a.wel", tmp_path))) == 9
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_times_in_the_first_of_three_columns_are_no_ends(tmp_path, kind):
+    path = write(tmp_path, "a.csv", "".join(f"{time},{at},{at + 2}\n" for at, time in enumerate(TIMES[kind])))
+    with pytest.raises(
+        InputError, match="column 1 holds dates, the others whole numbers, .* --source-column 2 --target"
+    ):
+        opened(path, tmp_path)
 
 
 def test_a_number_behind_two_names_is_a_weight(tmp_path):

@@ -147,6 +147,7 @@ WIDE = {  # name, text: more than three columns of which nobody says what they a
     "one end": ("a.csv", "id,source,friend\n1,2,3\n"),
     "numbers of rows": ("a.csv", ",a,b\n5,10,20\n9,20,30\n"),
     "a third end": ("a.csv", "id,user,friend\n1,10,20\n2,20,30\n"),
+    "letters": ("a.csv", "id,x,y\n4,10,20\n9,20,30\n"),
     "several ends": ("a.csv", "source,target,source\n1,2,3\n2,3,4\n"),
     "two families": ("a.csv", "origin,destination,source\nNYC,BOS,BTS\nLAX,NYC,BTS\n"),
 }
