@@ -108,8 +108,11 @@ def find_stripe(path: str, name: str, folders: Iterable[str | os.PathLike]) -> s
 def open_stripes(path: str, meta: Meta, pages: dict[str, int], folders: Sequence[str | os.PathLike]) -> list[Stripe]:
     """The stripes of the store whose main file is at `path`. pages: how many each topology has.
 
-    Raises StoreError naming the stripe that is missing, cut, another one or of another store.
+    Raises StoreError naming the stripe that is missing, cut, another one or of another store, UsageError for folders of
+    stripes where the store has none.
     """
+    if folders and not meta.stripes:
+        raise UsageError(f"--stripe: {path} lies in one file, without stripes. Leave the option out.")
     found: list[Stripe] = []
     try:
         for number in range(len(meta.stripes)):

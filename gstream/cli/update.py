@@ -36,7 +36,9 @@ def update(
     ),
     where: str = typer.Option(None, metavar="CONDITION", help="Rows to read, as 'amount > 100'; columns by name."),
     decimal: str = typer.Option(None, metavar=",|.", help="Mark of decimals in weights of text."),
-    bad_lines: str = typer.Option("fail", metavar="fail|skip", help="skip lists them in NEW.add.skipped.txt."),
+    bad_lines: str = typer.Option(
+        "fail", metavar="fail|skip", help="skip lists them in NEW.add.skipped.txt and NEW.remove.skipped.txt."
+    ),
     stripe: list[str] = typer.Option(None, metavar="A,B,...", help="Folders of the store's stripes."),
     memory: str | None = typer.Option(None, metavar="SIZE", help="Memory to take at most; default: what is free."),
     threads: int = typer.Option(None, metavar="N", help="Threads. Default: all cores."),

@@ -136,7 +136,7 @@ class LineFile(EdgeSource):
             reason = f"the header promises {head.edges} {head.noun}; the file holds {found}"
             raise header_error(self.name, head.line, reason, CUT)
         if edges == 0 and self.skipped_here:
+            remedy = "Check --where." if self.options.where is not None else "Name the right format with --format."
             raise InputError(
-                f"{self.name}: not one of its lines is an edge; the first one: {self.skipped.first[0]}. "
-                f"Name the right format with --format."
+                f"{self.name}: not one of its lines is an edge; the first one: {self.skipped.first[0]}. {remedy}"
             )

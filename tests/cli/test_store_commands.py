@@ -131,7 +131,7 @@ def test_rounded_weights_are_noted_on_standard_error(tmp_path: Path, gstream: Co
 
 def test_how_far_weights_are_rounded_is_told(tmp_path: Path, gstream: Command) -> None:
     (tmp_path / "edges.txt").write_text("0 1 0.3\n1 2 5.1\n")
-    said = "weights to 4 significant bits, off by at most 0.042 of a weight, and by 0.1"
+    said = "weights to 4 significant bits, off by at most 4.2 % of a weight and by 0.1"
     made = gstream("convert", "edges.txt", "graph.gs", "--round-weights", "4")
     assert said in made.stdout and said in gstream("info", "graph.gs").stdout
     found = json.loads(gstream("info", "graph.gs", "--json").stdout)

@@ -52,8 +52,9 @@ def test_every_command_finds_the_stripes(apart, gstream):
     assert "by stretches of" in said(gstream("info", "store/web.gs", "--stripe", "a,b"))
     assert "whole" in said(gstream("verify", "store/web.gs", "--stripe", "a,b"))
     for name in ("plain.gs", "store/web.gs"):
-        said(gstream("export", name, f"{Path(name).stem}.csv", "--stripe", "a,b"))
-        more = ("--host-memory", str(CAP), "--stripe", "a,b", "-o", f"{Path(name).stem}.ranks.csv")
+        stripes = ("--stripe", "a,b") if name != "plain.gs" else ()
+        said(gstream("export", name, f"{Path(name).stem}.csv", *stripes))
+        more = ("--host-memory", str(CAP), *stripes, "-o", f"{Path(name).stem}.ranks.csv")
         said(gstream("run", "pagerank", name, *more, "--iterations", "5", "--read-threads", "2"))
     assert Path("web.csv").read_bytes() == Path("plain.csv").read_bytes()
     assert Path("web.ranks.csv").read_bytes() == Path("plain.ranks.csv").read_bytes()

@@ -20,8 +20,8 @@ import pagestore
 from pagestore import open_store
 from pagestore.convert import ConvertOptions, convert
 from pagestore.crc import page_crc
-from pagestore.errors import StoreError
-from pagestore.memory import ArraySource
+from pagestore.errors import StoreError, UsageError
+from pagestore.memory import ArraySource, convert_arrays
 from pagestore.meta import META_BYTES, decode_meta, encode_meta, opened_seal, sealed
 from pagestore.spread import Spread
 from pagestore.store import Store
@@ -150,6 +150,14 @@ def test_stores_of_before_keep_their_version(tmp_path):
     convert(edges(), tmp_path / "one.gs", ConvertOptions(page_bytes=4096))
     with open_store(tmp_path / "one.gs") as store:
         assert store.meta.version == 1 and store.meta.needs == [] and store.stripes == []
+
+
+def test_folders_of_stripes_that_a_store_lacks(tmp_path):
+    convert_arrays(tmp_path / "a.gs", np.arange(3), np.arange(3))
+    with pytest.raises(
+        UsageError, match=r"--stripe: .*a\.gs lies in one file, without stripes\. Leave the option out\."
+    ):
+        open_store(tmp_path / "a.gs", [tmp_path])
 
 
 def test_equal_edges_and_folders_give_equal_bytes(made, tmp_path):
