@@ -90,7 +90,9 @@ class TableSource(EdgeSource):
         except DAMAGE as error:
             raise self._damaged(error) from None
         self.weighted = len(self.columns) > 2
-        text = any(is_string(kind) or is_bytes(kind) for kind in kinds)
+        texts = [is_string(kind) or is_bytes(kind) for kind in kinds]
+        text = any(texts)
+        self._numbers = self.columns[texts.index(False)] if text and not all(texts) else ""  # an end beside text
         self.strings = text or bool(options.string_ids)
         if text and options.string_ids is False:
             raise UsageError(f"{self.name}: --number-ids is about numbers, but the IDs here are text. Drop the option.")
@@ -295,6 +297,7 @@ class TableSource(EdgeSource):
         found = [f"columns {columns[0]} and {columns[1]} are source and target"]
         if self.strings and not options.string_ids:
             found[0] += " by name"
+            found[0] += f" (numbers of {shown(self._numbers)} in digits)" if self._numbers else ""
         found.append(f"column {columns[2]} is the weight" if self.weighted else "no weights")
         if self._left_out is not None:
             found[-1] += f" (column {shown(self._left_out)} is none unless --weight-column says so)"

@@ -141,6 +141,8 @@ def test_an_odd_one_of_the_first_two_columns_of_a_table_is_refused(tmp_path, col
     floats = pyarrow.table({"x": ["ann"], "y": [1], "z": [2.0]})
     pyarrow.parquet.write_table(floats, path)
     assert edges_of(opened(path, tmp_path)) == [("ann", "1", 2.0)]
+    told = "columns x and y are source and target by name (numbers of y in digits), column z is the weight"
+    assert told in opened(path, tmp_path).assumptions[0]
 
 
 TIMES = {
