@@ -291,7 +291,7 @@ def _refuse_tgf(shape: Shape) -> None:
 def _numbered(shape: Shape) -> str:
     """Lines are numbered, and each has a name of its own: TGF's vertices, or another table of them."""
     rows = shape.rows
-    if len(rows) < LEAST_MATRIX or not COUNT.match(rows[0][0]):
+    if len(rows) < LEAST_MATRIX or not rows[0] or not COUNT.match(rows[0][0]):
         return ""
     counted = [row[:1] for row in rows] == [[str(int(rows[0][0]) + at)] for at in range(len(rows))]
     if counted and len(rows) >= LEAST_ROWS and all(len(row) == 3 and all(map(COUNT.match, row)) for row in rows):

@@ -150,6 +150,7 @@ def test_weights_with_marks_are_read_as_the_judge_reads_them(lines, mark, string
 
 
 @settings(max_examples=150)
+@example(b'"\n\x01\n\x01')  # a quote that is not closed, and as many rows as a table has
 @given(st.binary(max_size=300) | LINES.map(lambda lines: "\n".join(" ".join(line) for line in lines).encode()))
 def test_any_bytes_give_edges_or_a_message(content):
     with tempfile.TemporaryDirectory() as folder:
