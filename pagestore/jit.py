@@ -154,8 +154,10 @@ class KernelCache(FunctionCache):
 
 @cache
 def _tell_names() -> None:
-    """Tell LLVM where the functions of Numba's runtime lie that machine code calls. The others are in the code itself:
-    Numba compiles them anew in each process, for what it compiles there."""
+    """Tell LLVM the addresses of the functions of Numba's runtime that are written in C.
+
+    Kept machine code calls them. It holds the runtime's other functions itself, which Numba would compile first.
+    """
     for name, address in _nrt_python.c_helpers.items():
         llvmlite.binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 

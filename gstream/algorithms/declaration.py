@@ -128,11 +128,12 @@ class Algorithm:
     title: what it finds, in a line. about: what the title, columns, options and definition leave open. definition:
     which one is used, where packages have several. columns: of the answer; rows: what its rows are. best, groups: how
     Result.top ranks rows.
-    options: its own. The function run_NAME(session, **options) of the same file runs it. plan: function that makes the
-    program a run begins with; or check: of page kernels, function that says what they hold (Session.check_memory), and
-    raises CapError as the run does; it may return a program that holds more. Both are called as run_NAME. proof:
-    function of its certificate ("": none), proof_bytes: a vertex, that this takes at most beside pages, the answer and
-    temporary arrays with it, of 4-byte IDs. certificate: what it proves, or why there is none.
+    options: its own. The function run_NAME(session, **options) of the same file runs it. A plan asks one
+    of two functions, which are called as run_NAME is. plan: makes the program that the run begins with. check: of page
+    kernels, says what they hold (Session.check_memory), and raises CapError as the run does; it may return a program
+    that holds more.
+    proof: function of its certificate ("": none). proof_bytes: a vertex, that this takes at most beside pages, with the
+    answer and temporary arrays, of 4-byte IDs. certificate: what it proves, or why there is none.
     directed: whether it needs a directed store or an undirected one; otherwise: what is said of the other kind, after
     "is directed, and". topology: "out", "in" or "both", where it needs these pages. weights: ANY or NOT_NEGATIVE, where
     it reads weights; with an option `weighted`, where that is asked for. holds: bytes a vertex beside pages, in words.

@@ -4,6 +4,6 @@
 class LeftToNetworkXError(NotImplementedError):
     """gstream does not do this call, for a reason that the message gives.
 
-    NetworkX's dispatcher asks for a NotImplementedError: it catches that, and does the call itself where fallback is
-    on.
+    NetworkX's protocol for backends wants this base: its dispatcher catches a NotImplementedError, and does the call
+    itself where fallback is on. Nothing raises it for want of code: each reason is a difference of definition.
     """

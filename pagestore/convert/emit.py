@@ -65,7 +65,7 @@ def _emit(keys, weights, count, bits, first, dedupe, mirrored, targets, kept_wei
 
 @compiled
 def _take(keys, count, bits, targets, degrees):
-    """The same of keys that all are kept, of which nothing is told."""
+    """Write targets and degrees of keys of which none is dropped, without counting duplicates or loops."""
     mask = (U1 << bits) - U1
     begun, local = U0, U0
     for at in range(count):

@@ -109,7 +109,7 @@ class Job:
         return stored_dtype(self.tally, self.source.name, self.weighted)
 
     def rounding(self) -> dict[str, float]:
-        """What is told of rounded weights; {} where they are not rounded."""
+        """Bits and greatest errors of rounded weights (rounding_facts); {} where weights are not rounded."""
         tally = self.tally
         return rounding_facts(tally.round_bits, (tally.relative_error, tally.absolute_error))
 

@@ -118,10 +118,10 @@ def refuse_mixed(
 
 
 def odd_end(kinds: Sequence[str], no_third: bool = False) -> int | None:
-    """Place of the one of the first two of three columns that may be no end, by what they hold (`kind_of`): dates, or
-    what the other two don't hold. no_third: something else says that the third is none. Else None.
+    """Which of the first two of three columns may be no end: 0, 1, or None.
 
-    Two people and a number beside them; a person, a number and a text; two numbers and a date, or a relation.
+    kinds: what the columns hold (`kind_of`). A column of dates may be none, and one that differs from the other two:
+    a number beside two names, a relation between two numbers. no_third: the third column is known to be no end.
     """
     if len(kinds) != MOST_COLUMNS or "" in kinds:
         return None
@@ -265,10 +265,16 @@ def _refuse_times(name: str, header: Sequence[str], held: Sequence[str]) -> None
 
 
 def times_of(held: Sequence[str]) -> str:
-    """In what all numbers of a column are times; "" where they are none, or too few or too alike to tell."""
+    """The unit (a key of TIMES) in which all numbers of a column are times.
+
+    "" where one of them is no time, or where too few differ to tell.
+    """
     if len({*held}) < max(LEAST_TIMES, len(held) // 2):
         return ""
-    return next((what for what, pattern in TIMES.items() if all(map(pattern.match, held))), "")
+    for unit, pattern in TIMES.items():
+        if all(map(pattern.match, held)):
+            return unit
+    return ""
 
 
 def _named_weight(

@@ -1,6 +1,6 @@
 """Texts, names of files, and numbers in digits reach a command as they are.
 
-typer converts what it has to, and refuses what it refuses.
+Other values go to typer's own converters: values, errors and messages are the same as without our short cut.
 """
 
 # ruff: noqa: B008  (typer declares options in default values)

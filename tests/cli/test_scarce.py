@@ -25,7 +25,7 @@ quick.begin()
 assert run_command_line(["run", "pagerank", "graph.gs", "--iterations", "2", "-o", "ranks.csv"]) == 0
 import numba.np.arraymath  # which compiling loads, and asks for BLAS
 assert not {"scipy", "yaml", "coverage", "pandas"} & {name.partition(".")[0] for name in sys.modules}
-import scipy.linalg  # whoever else asks has it
+import scipy.linalg  # lines outside the packages of NOT_FOR find it
 """
 
 CALLED = """

@@ -39,6 +39,12 @@ class Ended(Exception):
     """A call that is over before its end, on all ranks at once."""
 
 
+def unlike(expected: Result, found: Result) -> str:
+    """What is wrong with the answer of a run that was to go on from a checkpoint; "" where nothing is."""
+    went_on = found.summary["stats"]["kept"]["resumed"] is not None
+    return difference(expected, found) if went_on else "it began afresh"
+
+
 def call(graphs: dict[str, str], name: str, **options: Any) -> Result:
     kind, algorithm, own, given = CALLS[name]
     with gstream.open(graphs[kind], **{"devices": "host", "threads": 1, **given, **options}) as graph:
@@ -83,9 +89,7 @@ def outcome(graphs: dict[str, str], folder: Path, name: str, writes: int, ranks:
     for way, (kept, many) in ways.items():
         if many is not None or ranks.first:
             found = call(graphs, name, ranks=many, checkpoint=kept, resume=True)
-            if found.summary["stats"]["kept"]["resumed"] is None:
-                return f"{way}: it began afresh"
-            if told := difference(expected, found):
+            if told := unlike(expected, found):
                 return f"{way}: {told}"
     ranks.wait()
     return ""
@@ -156,9 +160,7 @@ def of_slices(folder: Path, algorithm: str, ranks: Ranks) -> str:
     }.items():
         if many is not None or ranks.first:
             found = run(store, ranks=many, checkpoint=kept_in, resume=True)
-            if found.summary["stats"]["kept"]["resumed"] is None:
-                return f"{way}: it began afresh"
-            if told := difference(expected, found):
+            if told := unlike(expected, found):
                 return f"{way}: {told}"
     ranks.wait()
     return ""
